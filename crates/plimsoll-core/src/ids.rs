@@ -1,0 +1,134 @@
+//! Names of things, each its own type so that one cannot stand in for another.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A device, counted from 0 in the order in which the devices were opened.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeviceId(pub u16);
+
+impl DeviceId {
+    /// The device's place in a list of all devices.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "device {}", self.0)
+    }
+}
+
+/// A set of devices; at most [`DeviceSet::LIMIT`] of them.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceSet(u64);
+
+impl DeviceSet {
+    /// Devices one scheduler can hold: one bit each in a word. Larger machines run several schedulers.
+    pub const LIMIT: usize = 64;
+    /// Every device.
+    pub const ALL: Self = Self(u64::MAX);
+    /// No device.
+    pub const NONE: Self = Self(0);
+
+    /// Just this one.
+    pub fn only(device: DeviceId) -> Self {
+        Self::NONE.with(device)
+    }
+
+    /// The set and this one.
+    #[must_use]
+    pub fn with(self, device: DeviceId) -> Self {
+        debug_assert!(device.index() < Self::LIMIT);
+        Self(self.0 | 1 << device.0)
+    }
+
+    /// The set without this one.
+    #[must_use]
+    pub fn without(self, device: DeviceId) -> Self {
+        Self(self.0 & !(1 << device.0))
+    }
+
+    /// Whether this one is in the set.
+    pub fn contains(self, device: DeviceId) -> bool {
+        self.0 >> device.0 & 1 == 1
+    }
+
+    /// Whether nothing is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Default for DeviceSet {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl FromIterator<DeviceId> for DeviceSet {
+    fn from_iter<I: IntoIterator<Item = DeviceId>>(devices: I) -> Self {
+        devices.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+/// A workload registered with a scheduler.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkloadId(pub u16);
+
+/// A task: a place in the scheduler's table and the generation of that place, so an old name never means a new task.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u64);
+
+impl TaskId {
+    pub(crate) fn new(index: u32, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        (self.0 & 0xffff_ffff) as usize
+    }
+
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task {}.{}", self.index(), self.generation())
+    }
+}
+
+/// A warm session on a device. Never used twice.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(pub u64);
+
+/// The hash of some content (xxh3, 128 bits): equal keys are taken to be equal content.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContentKey(pub u128);
+
+impl fmt::Display for ContentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", (self.0 >> 64) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_set_holds_what_was_put_in() {
+        let set: DeviceSet = [DeviceId(0), DeviceId(63)].into_iter().collect();
+        assert!(set.contains(DeviceId(0)) && set.contains(DeviceId(63)) && !set.contains(DeviceId(7)));
+        assert!(set.without(DeviceId(0)).without(DeviceId(63)).is_empty());
+    }
+}

@@ -1,0 +1,128 @@
+//! Rungs and ladders: the ways to do a task, best first.
+//! Never knows what a rung computes; only where it runs, what it needs and how good it is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Quality};
+
+/// What kind of device something is or needs.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// The pool of processor cores.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+        })
+    }
+}
+
+/// Where a rung can run.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// On devices of this kind only. A CPU rung never reaches a GPU, so a fallback is really a fallback.
+    On(DeviceKind),
+    /// On any device.
+    Anywhere,
+}
+
+impl Place {
+    /// Whether a device of this kind will do.
+    pub fn allows(self, kind: DeviceKind) -> bool {
+        match self {
+            Self::On(wanted) => wanted == kind,
+            Self::Anywhere => true,
+        }
+    }
+}
+
+/// The bytes of a device that a rung needs, by how long they stay.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Held by the warm session, for as long as it is open.
+    pub session: Bytes,
+    /// Held while one task runs.
+    pub task: Bytes,
+    /// Held by each prepared reference, for as long as it is resident.
+    pub reference: Bytes,
+}
+
+impl Footprint {
+    /// A rung that needs bytes only while it runs.
+    pub const fn task(bytes: Bytes) -> Self {
+        Self { session: Bytes::ZERO, task: bytes, reference: Bytes::ZERO }
+    }
+
+    /// All that must be there at once for a task with this many references.
+    pub fn total(self, references: usize) -> Bytes {
+        self.session + self.task + Bytes(self.reference.0.saturating_mul(references as u64))
+    }
+}
+
+/// One way to do a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rung {
+    /// Its name in the profile, events and results, for example `gpu-strip`.
+    pub name: &'static str,
+    /// Where it can run.
+    pub place: Place,
+    /// What it needs there.
+    pub footprint: Footprint,
+    /// How good its answer is. Rungs of equal quality give the same answer within the workload's tolerance.
+    pub quality: Quality,
+}
+
+impl Rung {
+    /// A full-quality rung.
+    pub const fn new(name: &'static str, place: Place, footprint: Footprint) -> Self {
+        Self { name, place, footprint, quality: Quality::FULL }
+    }
+
+    /// The same rung with another quality.
+    #[must_use]
+    pub const fn with_quality(mut self, quality: Quality) -> Self {
+        self.quality = quality;
+        self
+    }
+}
+
+/// The rungs of a task, best first. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Ladder(Arc<[Rung]>);
+
+impl Ladder {
+    /// Rungs in one ladder. More would mean a workload that enumerates sizes instead of choosing one.
+    pub const LIMIT: usize = 16;
+
+    /// A ladder of these rungs.
+    ///
+    /// # Panics
+    /// If there is no rung or more than [`Ladder::LIMIT`]: a workload's mistake, found the first time it runs.
+    pub fn new(rungs: impl Into<Arc<[Rung]>>) -> Self {
+        let rungs = rungs.into();
+        assert!(!rungs.is_empty(), "a ladder needs at least one rung");
+        assert!(rungs.len() <= Self::LIMIT, "a ladder has at most {} rungs", Self::LIMIT);
+        Self(rungs)
+    }
+
+    /// The rungs, best first.
+    pub fn rungs(&self) -> &[Rung] {
+        &self.0
+    }
+}
+
+impl From<Vec<Rung>> for Ladder {
+    fn from(rungs: Vec<Rung>) -> Self {
+        Self::new(rungs)
+    }
+}

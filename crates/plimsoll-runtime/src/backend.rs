@@ -1,0 +1,107 @@
+//! The backend: what a device's worker does with buffers and kernels.
+//! Never chooses anything; an error is a typed [`Fault`] and never aborts the process.
+//! Invariant: every byte it allocates is charged to its device's gauge and to the current scope's (`conformance`).
+
+use std::any::Any;
+use std::sync::Arc;
+
+use plimsoll_core::{Bytes, Fault};
+
+use crate::gauge::{Charge, Gauge};
+use crate::kernel::Kernel;
+
+/// The word that fills an output before anything has written it: a quiet NaN that no computation yields by chance.
+/// A result that still holds it was never computed.
+pub const POISON: u32 = 0x7fc0_dead;
+
+/// Memory on a device. Dropping it gives the bytes back at once.
+#[derive(Debug)]
+pub struct Buffer {
+    content: Box<dyn Any + Send + Sync>,
+    charge: Charge,
+}
+
+impl Buffer {
+    /// Wraps a backend's own buffer type. Only backends call this.
+    pub fn new(content: Box<dyn Any + Send + Sync>, charge: Charge) -> Self {
+        Self { content, charge }
+    }
+
+    /// The backend's own buffer, if it is of type `T`.
+    pub fn content<T: Any>(&self) -> Option<&T> {
+        self.content.downcast_ref()
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> Bytes {
+        self.charge.bytes()
+    }
+}
+
+/// One kernel over some buffers.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// What to run.
+    pub kernel: &'static Kernel,
+    /// Its buffers, in the order of [`Kernel::bindings`]; each buffer at most once.
+    pub buffers: &'a [&'a Buffer],
+    /// Its parameters, exactly [`Kernel::params`] bytes.
+    pub params: &'a [u8],
+    /// Workgroups in x, y, z.
+    pub groups: [u32; 3],
+}
+
+/// One worker's way to its device. Calls return when the order of effects is fixed; [`Backend::read`] waits for them.
+///
+/// Sizes and offsets are multiples of 4 bytes. Misuse (a foreign buffer, a range outside it, wrong parameters) is
+/// [`Fault::WorkFailed`]: the workload's mistake, on every backend alike.
+pub trait Backend: Send {
+    /// Bytes in one buffer at most.
+    fn buffer_limit(&self) -> Bytes;
+
+    /// Memory filled with [`POISON`].
+    ///
+    /// # Errors
+    /// [`Fault::OutOfMemory`] if it does not fit; [`Fault::DeviceLost`] if the device is gone.
+    fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault>;
+
+    /// Fills a buffer with [`POISON`] again, before it is used for another output.
+    ///
+    /// # Errors
+    /// [`Fault::DeviceLost`] if the device is gone.
+    fn poison(&mut self, buffer: &Buffer) -> Result<(), Fault>;
+
+    /// Copies `data` to `offset` bytes into the buffer.
+    ///
+    /// # Errors
+    /// [`Fault::OutOfMemory`] if staging memory does not fit; [`Fault::DeviceLost`] if the device is gone.
+    fn write(&mut self, buffer: &Buffer, offset: Bytes, data: &[u8]) -> Result<(), Fault>;
+
+    /// Runs a kernel after all earlier writes and launches.
+    ///
+    /// # Errors
+    /// As [`Backend::write`].
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), Fault>;
+
+    /// Waits for all earlier work and copies bytes out of a buffer.
+    ///
+    /// # Errors
+    /// As [`Backend::write`]; [`Fault::Stalled`] if the device does not answer within its time limit.
+    fn read(&mut self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault>;
+
+    /// From now on allocations are charged to this gauge too. Returns the gauge that was charged before.
+    fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge>;
+}
+
+/// Reads 32-bit floats and refuses any that nothing has written.
+///
+/// # Errors
+/// As [`Backend::read`]; [`Fault::WrongAnswer`] if poison is left.
+pub fn read_floats(backend: &mut dyn Backend, buffer: &Buffer, count: usize) -> Result<Vec<f32>, Fault> {
+    let mut words = vec![0_u32; count];
+    backend.read(buffer, Bytes::ZERO, bytemuck::cast_slice_mut(&mut words))?;
+    match words.iter().position(|&word| word == POISON) {
+        Some(at) => Err(Fault::WrongAnswer { detail: format!("word {at} of {count} was never written") }),
+        None => Ok(words.into_iter().map(f32::from_bits).collect()),
+    }
+}

@@ -1,0 +1,74 @@
+//! What the runtime needs to know of a device, and how it reaches one.
+//! Never schedules. A device that is present but was not seen to work does not count: see [`crate::check`].
+
+use plimsoll_core::{Bytes, DeviceKind, Fault};
+use serde::Serialize;
+
+use crate::backend::Backend;
+
+/// What does not change while a device is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceFacts {
+    /// What people call it, for example `NVIDIA GeForce RTX 5070`.
+    pub name: String,
+    /// CPU or GPU.
+    pub kind: DeviceKind,
+    /// Whether it is a GPU made of CPU cores (lavapipe and the like), simulated, or the real thing.
+    pub nature: Nature,
+    /// Driver name and version; empty for the CPU.
+    pub driver: String,
+    /// `Vulkan`, `Metal`, `DX12`; `native` for the CPU.
+    pub api: String,
+    /// Names this very hardware and driver in the profile; equal on identical machines.
+    pub key: String,
+    /// Where it sits, for example `0000:01:00.0`; empty if the platform does not say.
+    pub bus: String,
+    /// How many tasks run on it at once.
+    pub slots: usize,
+}
+
+/// How real a device is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nature {
+    /// Hardware of its own.
+    Hardware,
+    /// A GPU API run by the CPU's cores.
+    Software,
+    /// Pretended, for tests.
+    Virtual,
+}
+
+/// A device's memory at one moment.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryReading {
+    /// All the memory it has for anyone (or the limit set for us, if lower).
+    pub capacity: Bytes,
+    /// What is free now, counting every program.
+    pub free: Bytes,
+    /// What we allocated ourselves, exactly.
+    pub ours: Bytes,
+    /// Where the figures for capacity and free come from, for example `VK_EXT_memory_budget`.
+    pub source: &'static str,
+}
+
+/// A device that can be opened.
+pub trait Device: Send + Sync {
+    /// What does not change.
+    fn facts(&self) -> &DeviceFacts;
+
+    /// Reads its memory again.
+    fn memory(&self) -> MemoryReading;
+
+    /// Opens one worker's way to it. Called on the worker's own thread.
+    ///
+    /// # Errors
+    /// [`Fault::DeviceLost`] if it cannot be opened; [`Fault::OutOfMemory`] if there is no room even for that.
+    fn open_slot(&self) -> Result<Box<dyn Backend>, Fault>;
+
+    /// Brings a lost device back. Buffers made before are gone.
+    ///
+    /// # Errors
+    /// [`Fault::DeviceLost`] if it stays away.
+    fn reopen(&self) -> Result<(), Fault>;
+}

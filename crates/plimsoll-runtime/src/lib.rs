@@ -1,0 +1,10 @@
+//! Does what `plimsoll-core` decides.
+
+mod backend;
+mod device;
+pub mod gauge;
+mod kernel;
+
+pub use backend::{Backend, Buffer, Launch, POISON, read_floats};
+pub use device::{Device, DeviceFacts, MemoryReading, Nature};
+pub use kernel::{Access, Kernel, Twin};

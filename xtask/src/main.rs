@@ -1,0 +1,3 @@
+//! Development commands.
+
+fn main() {}
