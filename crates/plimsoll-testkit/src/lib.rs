@@ -1,1 +1,3 @@
-//! Placeholder until its first module lands.
+//! Pretends: virtual devices, a virtual clock, and the suite every device must pass.
+
+pub mod sim;
