@@ -5,6 +5,7 @@
 
 mod fault;
 mod ids;
+pub mod profile;
 mod rung;
 mod units;
 
