@@ -27,7 +27,7 @@ use crate::{Bytes, Moment, Nanos, UnixSeconds};
 /// assert_eq!(cell.run(1 << 20).map(|estimate| estimate.time), Some(Nanos::micros(900)));
 /// assert_eq!(cell.reference(1 << 20), None);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     pub(super) run: Curve,
     pub(super) reference: Curve,

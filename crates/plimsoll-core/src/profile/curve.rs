@@ -30,18 +30,39 @@ pub enum Basis {
     Beyond,
 }
 
-/// The median at one size.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+/// The median at one size, and the line from there to the next larger one.
+#[derive(Copy, Clone, Debug, Default, PartialEq)]
 struct Point {
     units: u64,
-    time: u64,
+    time: f64,
+    /// Nanoseconds for each further unit.
+    slope: f64,
+}
+
+impl Point {
+    fn new(units: u64, track: &Track) -> Self {
+        Self { units, time: float(track.window().median().0), slope: 0.0 }
+    }
+
+    #[inline]
+    fn rate(self) -> f64 {
+        self.time / float(self.units)
+    }
+
+    #[inline]
+    fn slope_to(self, next: Self) -> f64 {
+        (next.time - self.time) / float(next.units - self.units)
+    }
 }
 
 /// Times of one thing by size.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Curve {
-    /// By rising units, at most one in each [`step`]. Apart from the tracks so that a look-up touches one cache line.
+    /// By rising units, at most one in each step. Apart from the tracks, so that a look-up touches a line or two of
+    /// the cache; the slopes are kept, so that it takes no division.
     points: Vec<Point>,
+    /// The line from no units at all to the first point.
+    below: Point,
     /// The track of each point.
     tracks: Vec<Track>,
 }
@@ -50,14 +71,17 @@ impl Curve {
     #[inline]
     pub(super) fn learn(&mut self, units: u64, took: Nanos) {
         let units = bounded(units);
-        match self.find(units) {
-            Ok(at) => {
-                let point = &mut self.points[at];
-                let track = &mut self.tracks[at];
-                track.learn(carried(took, units, point.units));
-                point.time = track.window().median().0;
-            }
-            Err(at) => self.insert(at, units, Track::new(took)),
+        let at = match self.find(units) {
+            Ok(at) => at,
+            Err(at) => return self.insert(at, units, Track::new(took)),
+        };
+        let track = &mut self.tracks[at];
+        let point = &mut self.points[at];
+        track.learn(carried(took, units, point.units));
+        let time = float(track.window().median().0);
+        if time != point.time {
+            point.time = time;
+            self.draw(at);
         }
     }
 
@@ -65,18 +89,15 @@ impl Curve {
     pub(super) fn estimate(&self, units: u64) -> Option<Estimate> {
         let units = bounded(units);
         let above = self.points.partition_point(|point| point.units <= units);
-        let (time, between) = match (&self.points[..above], &self.points[above..]) {
-            ([.., low], [high, ..]) => (between(*low, *high, units), true),
-            ([.., low], []) => (proportional(*low, units), false),
-            ([], [low, rest @ ..]) => (before(*low, rest.first().copied(), units), false),
-            ([], []) => return None,
-        };
-        let step = step(units);
-        let near = |at: usize| self.points.get(at).is_some_and(|point| self::step(point.units) == step);
-        let basis = match between {
-            _ if near(above) || near(above.wrapping_sub(1)) => Basis::Measured,
-            true => Basis::Between,
-            false => Basis::Beyond,
+        let next = self.points.get(above);
+        let from = if above == 0 { &self.below } else { &self.points[above - 1] };
+        let time = from.time + from.slope * float(units - from.units);
+        let near = |point: &Point| same_step(units, point.units);
+        let basis = match next {
+            None if above == 0 => return None,
+            _ if near(from) || next.is_some_and(near) => Basis::Measured,
+            Some(_) if above > 0 => Basis::Between,
+            _ => Basis::Beyond,
         };
         Some(Estimate { time: Nanos((time as u64).max(1)), basis })
     }
@@ -93,8 +114,9 @@ impl Curve {
             Err(at) => self.insert(at, units, track),
             // The size goes with the track: its times are times at that size.
             Ok(at) if (track.rank(), units) > (self.tracks[at].rank(), self.points[at].units) => {
-                self.points[at] = Point { units, time: track.window().median().0 };
+                self.points[at] = Point::new(units, &track);
                 self.tracks[at] = track;
+                self.draw(at);
             }
             Ok(_) => {}
         }
@@ -114,10 +136,10 @@ impl Curve {
     #[inline]
     fn find(&self, units: u64) -> Result<usize, usize> {
         let above = self.points.partition_point(|point| point.units <= units);
-        let step = step(units);
-        if above > 0 && self::step(self.points[above - 1].units) == step {
+        let near = |at: usize| self.points.get(at).is_some_and(|point| same_step(units, point.units));
+        if near(above.wrapping_sub(1)) {
             Ok(above - 1)
-        } else if self.points.get(above).is_some_and(|point| self::step(point.units) == step) {
+        } else if near(above) {
             Ok(above)
         } else {
             Err(above)
@@ -126,8 +148,30 @@ impl Curve {
 
     #[cold]
     fn insert(&mut self, at: usize, units: u64, track: Track) {
-        self.points.insert(at, Point { units, time: track.window().median().0 });
+        self.points.insert(at, Point::new(units, &track));
         self.tracks.insert(at, track);
+        self.draw(at);
+    }
+
+    /// Draws the lines that meet at a point.
+    fn draw(&mut self, at: usize) {
+        if at > 0 {
+            self.points[at - 1].slope = self.points[at - 1].slope_to(self.points[at]);
+        }
+        let point = self.points[at];
+        // Beyond the largest size each unit takes the same: rather too much than a bargain that is not there.
+        self.points[at].slope = self.points.get(at + 1).map_or(point.rate(), |next| point.slope_to(*next));
+        if at < 2 {
+            self.draw_below();
+        }
+    }
+
+    /// Below the smallest size: on down the line of the two smallest, so that a fixed cost stays; but never below
+    /// zero, nor up again.
+    fn draw_below(&mut self) {
+        let first = self.points[0];
+        let slope = first.slope.clamp(0.0, first.rate());
+        self.below = Point { units: 0, time: first.time - slope * float(first.units), slope };
     }
 }
 
@@ -136,12 +180,12 @@ fn bounded(units: u64) -> u64 {
     units.clamp(1, UNITS_MAX)
 }
 
-/// Four steps to the octave: 1, 1¼, 1½, 1¾. Two sizes of one step differ by less than a quarter, which is within the
-/// jitter that `robust` tolerates, so size alone never makes a sample look off.
+/// Whether two sizes share a track. There are four steps to the octave (1, 1¼, 1½, 1¾): two sizes of one step differ by
+/// less than a quarter, which is within the jitter that `robust` tolerates, so size alone never makes a sample look off.
 #[inline]
-fn step(units: u64) -> u32 {
-    let octave = units.ilog2();
-    octave * 4 + ((units << 2 >> octave) & 3) as u32
+fn same_step(units: u64, other: u64) -> bool {
+    let width = (1_u64 << units.ilog2() >> 2).max(1);
+    units ^ other < width
 }
 
 /// A time at one size, carried in proportion to another size of the same step.
@@ -152,30 +196,6 @@ fn carried(took: Nanos, from: u64, to: u64) -> Nanos {
     }
     let took = took.0.min(TIME_MAX.0);
     Nanos((float(took) * float(to) / float(from)) as u64)
-}
-
-/// On the line through both: what is fixed in their cost stays fixed.
-#[inline]
-fn between(low: Point, high: Point, units: u64) -> f64 {
-    let share = float(units - low.units) / float(high.units - low.units);
-    float(low.time) + (float(high.time) - float(low.time)) * share
-}
-
-/// Beyond the largest size: the same time for each unit. Rather too much than a bargain that is not there.
-#[inline]
-fn proportional(point: Point, units: u64) -> f64 {
-    float(point.time) * (float(units) / float(point.units))
-}
-
-/// Below the smallest size: down the line through the two smallest, but no lower than in proportion and no higher
-/// than the smallest took.
-#[inline]
-fn before(low: Point, next: Option<Point>, units: u64) -> f64 {
-    let floor = proportional(low, units);
-    let Some(next) = next else { return floor };
-    let slope = (float(next.time) - float(low.time)) / float(next.units - low.units);
-    let line = float(low.time) - slope * float(low.units - units);
-    line.clamp(floor, float(low.time))
 }
 
 /// Exact for every time and for units below 2^53; the detour over i64 is one instruction where u64 takes ten.
@@ -264,10 +284,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_are_no_wider_than_a_quarter_and_rise(units in 1..UNITS_MAX) {
-            prop_assert!(step(units) <= step(units + 1));
-            let wider = units + units / 4 + 1;
-            prop_assert!(wider > UNITS_MAX || step(wider) > step(units));
+        fn a_step_is_no_wider_than_a_quarter(units in 1..UNITS_MAX, share in 0.7_f64..1.4) {
+            let other = bounded((units as f64 * share) as u64);
+            prop_assert!(same_step(units, units) && same_step(units, other) == same_step(other, units));
+            prop_assert!(!same_step(units, units + units / 4 + 1));
+            let (small, large) = (units.min(other), units.max(other));
+            prop_assert!(!same_step(small, large) || (large - small) * 4 < small, "{small} {large}");
         }
 
         #[test]
@@ -276,7 +298,7 @@ mod tests {
             units: u64,
         ) {
             let curve = curve(&samples);
-            prop_assert!(curve.points.is_sorted_by(|a, b| a.units < b.units && step(a.units) < step(b.units)));
+            prop_assert!(curve.points.is_sorted_by(|a, b| a.units < b.units && !same_step(a.units, b.units)));
             prop_assert!(time(&curve, units) >= 1);
         }
 
@@ -289,7 +311,7 @@ mod tests {
         ) {
             let mut sizes = sizes;
             sizes.sort_unstable();
-            sizes.dedup_by_key(|units| step(*units));
+            sizes.dedup_by(|a, b| same_step(*a, *b));
             let curve = curve(&sizes.iter().map(|&u| (u, fixed + each * u)).collect::<Vec<_>>());
             let (small, large) = (asked.0.min(asked.1), asked.0.max(asked.1));
             prop_assert!(time(&curve, small) <= time(&curve, large));

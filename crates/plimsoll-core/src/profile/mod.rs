@@ -54,7 +54,7 @@ pub const CELLS_MAX: usize = 2048;
 /// profile.record(&CellKey::new("blur", "gpu-full", "card"), &mut cell, now);
 /// assert!(profile.freshness(now, &machine, "0.1.0").is_fresh());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     machine: Machine,
     software: String,

@@ -33,6 +33,9 @@ const TOLERATED_FLOOR_NS: u64 = 250;
 /// A spread above this share of the median is not worth keeping while it can be measured again.
 const NOISY_SPREAD: f64 = 0.1;
 
+/// Fills the places of a window that hold no sample yet: it sorts behind every sample.
+const EMPTY: u64 = u64::MAX;
+
 /// Makes the median absolute deviation comparable with a standard deviation.
 const DEVIATION_SCALE: f64 = 1.4826;
 
@@ -54,6 +57,7 @@ pub enum Reception {
 pub struct Window {
     /// In order of arrival; once full, `next` is the oldest.
     latest: [u64; WINDOW],
+    /// By rising time, then [`EMPTY`].
     sorted: [u64; WINDOW],
     len: u8,
     next: u8,
@@ -68,8 +72,8 @@ impl Window {
     /// A window with its first sample.
     pub fn new(first: Nanos) -> Self {
         let mut window = Self {
-            latest: [0; WINDOW],
-            sorted: [0; WINDOW],
+            latest: [EMPTY; WINDOW],
+            sorted: [EMPTY; WINDOW],
             len: 0,
             next: 0,
             low: 0,
@@ -135,8 +139,8 @@ impl Window {
     #[cold]
     fn doubt(&mut self, sample: u64) -> Reception {
         let Some(believed) = self.quarantine.add(sample) else { return Reception::Quarantined };
-        self.len = 0;
-        self.next = 0;
+        (self.latest, self.sorted) = ([EMPTY; WINDOW], [EMPTY; WINDOW]);
+        (self.len, self.next) = (0, 0);
         for sample in believed {
             self.take(sample);
         }
@@ -146,27 +150,14 @@ impl Window {
 
     #[inline]
     fn take(&mut self, sample: u64) {
-        let hole = self.hole();
-        self.latest[usize::from(self.next)] = sample;
+        let place = &mut self.latest[usize::from(self.next)];
+        replace(&mut self.sorted, std::mem::replace(place, sample), sample);
         self.next = if usize::from(self.next) + 1 == WINDOW { 0 } else { self.next + 1 };
-        let len = usize::from(self.len);
-        settle(&mut self.sorted[..len], hole, sample);
+        self.len = (self.len + 1).min(WINDOW as u8);
         self.learnt = self.learnt.saturating_add(1);
-        let (median, tolerance) = tolerance(&self.sorted[..len]);
+        let (median, tolerance) = tolerance(self.sorted());
         self.low = median.saturating_sub(tolerance);
         self.high = median + tolerance;
-    }
-
-    /// The place in `sorted` that the next sample fills: a new one, or the one of the sample that leaves.
-    #[inline]
-    fn hole(&mut self) -> usize {
-        let len = usize::from(self.len);
-        if len < WINDOW {
-            self.len += 1;
-            return len;
-        }
-        let leaves = self.latest[usize::from(self.next)];
-        self.sorted.iter().position(|&value| value == leaves).unwrap_or(WINDOW - 1)
     }
 }
 
@@ -203,19 +194,18 @@ fn agree(mut samples: [u64; AGREEMENT]) -> bool {
     samples.iter().all(|&sample| sample.abs_diff(median) <= tolerance)
 }
 
-/// Moves the hole at `hole` in an otherwise sorted slice to where `sample` belongs, and fills it.
+/// Takes `leaves` out of the sorted samples and puts `sample` in. Without a branch on the values: they are noise, and a
+/// processor that guesses at noise guesses wrong every other time.
 #[inline]
-fn settle(sorted: &mut [u64], hole: usize, sample: u64) {
-    let mut at = hole;
-    while at + 1 < sorted.len() && sorted[at + 1] < sample {
-        sorted[at] = sorted[at + 1];
-        at += 1;
+fn replace(sorted: &mut [u64; WINDOW], leaves: u64, sample: u64) {
+    let mut rest = [EMPTY; WINDOW];
+    for i in 0..WINDOW - 1 {
+        rest[i] = if sorted[i] < leaves { sorted[i] } else { sorted[i + 1] };
     }
-    while at > 0 && sorted[at - 1] > sample {
-        sorted[at] = sorted[at - 1];
-        at -= 1;
+    sorted[0] = rest[0].min(sample);
+    for i in 1..WINDOW {
+        sorted[i] = rest[i].min(sample).max(rest[i - 1]);
     }
-    sorted[at] = sample;
 }
 
 #[inline]
@@ -241,22 +231,13 @@ fn lower_median(sorted: &[u64]) -> u64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// The median absolute deviation: walks outwards from the median, nearest first, half of the samples.
+/// The median absolute deviation. The deviations below the median and those above it are each sorted already, so the
+/// one in the middle of both is where the two, walked towards each other, meet.
 #[inline]
 fn deviation(sorted: &[u64], median: u64) -> u64 {
     let middle = (sorted.len() - 1) / 2;
-    let (mut below, mut above, mut farthest) = (middle, middle + 1, 0);
-    for _ in 0..middle {
-        let down = if below > 0 { median - sorted[below - 1] } else { u64::MAX };
-        let up = sorted.get(above).map_or(u64::MAX, |&value| value - median);
-        if down <= up {
-            below -= 1;
-        } else {
-            above += 1;
-        }
-        farthest = down.min(up);
-    }
-    farthest
+    let meet = |below: usize| (median - sorted[middle - below]).max(sorted[2 * middle - below] - median);
+    (0..=middle).map(meet).min().unwrap_or(0)
 }
 
 fn spread(sorted: &[u64]) -> f64 {
