@@ -5,6 +5,7 @@
 
 mod fault;
 mod ids;
+pub mod lookahead;
 mod rung;
 mod units;
 
