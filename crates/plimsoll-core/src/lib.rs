@@ -14,6 +14,7 @@ pub mod histogram;
 mod ids;
 pub mod ledger;
 pub mod line;
+pub mod lookahead;
 pub mod profile;
 mod queue;
 pub mod residency;
