@@ -90,6 +90,9 @@ pub trait Backend: Send {
     fn read(&mut self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault>;
 
     /// From now on allocations are charged to this gauge too. Returns the gauge that was charged before.
+    ///
+    /// What was asked for so far is handed to the device first: another slot may then use the buffers that were
+    /// filled under the old scope, and finds in them what was put there.
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge>;
 }
 

@@ -60,6 +60,12 @@ pub trait Device: Send + Sync {
     /// Reads its memory again.
     fn memory(&self) -> MemoryReading;
 
+    /// Bytes that its slots hold for themselves while all are open, such as staging buffers. They are part of
+    /// [`MemoryReading::ours`], and no task may be promised them.
+    fn overhead(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Opens one worker's way to it. Called on the worker's own thread.
     ///
     /// # Errors

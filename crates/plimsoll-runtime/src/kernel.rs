@@ -35,6 +35,8 @@ pub struct Kernel {
 impl Kernel {
     /// Bytes of parameters a launch may carry. Larger tables belong in a buffer.
     pub const PARAMS_LIMIT: usize = 256;
+    /// Workgroups in one direction of a launch: what every GPU API grants. Spread larger launches over y and z.
+    pub const GROUPS_LIMIT: u32 = 65_535;
 }
 
 impl fmt::Debug for Kernel {
@@ -43,7 +45,36 @@ impl fmt::Debug for Kernel {
     }
 }
 
+/// One storage buffer as the CPU twin sees it.
+///
+/// What a kernel only reads, its twin only reads: two slots can then work from one prepared reference at once.
+#[derive(Debug)]
+pub enum Words<'a> {
+    /// Bound as [`Access::Read`].
+    Read(&'a [u32]),
+    /// Bound as [`Access::Write`].
+    Write(&'a mut [u32]),
+}
+
+impl Words<'_> {
+    fn read(&self) -> &[u32] {
+        match self {
+            Self::Read(words) => words,
+            Self::Write(words) => words,
+        }
+    }
+
+    fn write(&mut self) -> &mut [u32] {
+        match self {
+            Self::Read(_) => panic!("the kernel's bindings say that it only reads this buffer"),
+            Self::Write(words) => words,
+        }
+    }
+}
+
 /// What the CPU twin of a launch sees.
+///
+/// Its accessors panic where the twin disagrees with its kernel's own description, as indexing does.
 #[derive(Debug)]
 pub struct Twin<'a> {
     /// Workgroups in x, y, z, as the GPU would get them.
@@ -51,7 +82,7 @@ pub struct Twin<'a> {
     /// The parameter bytes.
     pub params: &'a [u8],
     /// The storage buffers in binding order.
-    pub buffers: Vec<&'a mut [u32]>,
+    pub buffers: Vec<Words<'a>>,
 }
 
 impl Twin<'_> {
@@ -63,14 +94,34 @@ impl Twin<'_> {
         bytemuck::pod_read_unaligned(self.params)
     }
 
-    /// Buffer `index` as floats.
-    pub fn floats(&mut self, index: usize) -> &mut [f32] {
-        bytemuck::cast_slice_mut(self.buffers[index])
+    /// Buffer `index` as floats, to read.
+    pub fn floats(&self, index: usize) -> &[f32] {
+        bytemuck::cast_slice(self.buffers[index].read())
+    }
+
+    /// Buffer `index` as floats, to write.
+    ///
+    /// # Panics
+    /// If the kernel only reads it.
+    pub fn floats_mut(&mut self, index: usize) -> &mut [f32] {
+        bytemuck::cast_slice_mut(self.buffers[index].write())
+    }
+
+    /// Two different buffers as words: one to read, one to write.
+    ///
+    /// # Panics
+    /// If they are the same, or the kernel only reads the second.
+    pub fn words_from_to(&mut self, from: usize, to: usize) -> (&[u32], &mut [u32]) {
+        let [from, to] = self.buffers.get_disjoint_mut([from, to]).expect("two different bindings of this kernel");
+        (from.read(), to.write())
     }
 
     /// Two different buffers as floats: one to read, one to write.
+    ///
+    /// # Panics
+    /// As [`Twin::words_from_to`].
     pub fn floats_from_to(&mut self, from: usize, to: usize) -> (&[f32], &mut [f32]) {
-        let [from, to] = self.buffers.get_disjoint_mut([from, to]).expect("two different bindings of this kernel");
+        let (from, to) = self.words_from_to(from, to);
         (bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to))
     }
 }

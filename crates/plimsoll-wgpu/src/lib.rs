@@ -1,1 +1,33 @@
-//! Placeholder until its first module lands.
+//! GPUs through wgpu, on Vulkan, Metal and DX12.
+//!
+//! **Invariant:** no other crate names wgpu (`tidy::arrows`); nothing here panics or aborts over what a driver does.
+//!
+//! ```no_run
+//! use plimsoll_runtime::{Device, check};
+//! use plimsoll_wgpu::OpenOptions;
+//!
+//! for found in plimsoll_wgpu::discover() {
+//!     for gpu in found.open(&OpenOptions::default())? {
+//!         check::known_answer(&mut *gpu.open_slot()?)?;
+//!         println!("{}: {}", gpu.facts().name, gpu.memory().capacity);
+//!     }
+//! }
+//! # Ok::<(), plimsoll_core::Fault>(())
+//! ```
+
+mod backend;
+mod device;
+mod discover;
+mod generation;
+mod health;
+mod inject;
+mod logical;
+mod memory;
+mod pipelines;
+mod staging;
+
+pub use device::WgpuDevice;
+pub use discover::{FoundGpu, discover};
+#[doc(hidden)]
+pub use inject::FaultInjection;
+pub use logical::{LAVAPIPE_THREADS, OpenOptions};

@@ -1,0 +1,114 @@
+//! The CPU device: its facts, its memory now, and a way for each worker to reach it.
+//! Never runs anything itself; [`super::CpuBackend`] does, on the worker's own thread.
+//! Invariant: all slots share one gauge, and it never goes past the limit.
+
+use std::sync::Arc;
+use std::thread;
+
+use plimsoll_core::{Bytes, DeviceKind, Fault};
+
+use super::backend::CpuBackend;
+use super::identity::CpuIdentity;
+use super::memory;
+use crate::backend::Backend;
+use crate::device::{Device, DeviceFacts, MemoryReading, Nature};
+use crate::gauge::Gauge;
+
+/// The pool of processor cores.
+///
+/// ```
+/// use plimsoll_core::Bytes;
+/// use plimsoll_runtime::{Device, cpu::CpuDevice};
+///
+/// let cpu = CpuDevice::builder().slots(2).memory_limit(Bytes::mib(64)).build();
+/// assert_eq!(cpu.facts().slots, 2);
+/// assert_eq!(cpu.memory().capacity, Bytes::mib(64));
+/// ```
+#[derive(Debug)]
+pub struct CpuDevice {
+    facts: DeviceFacts,
+    limit: Option<Bytes>,
+    /// What the allocator refuses past: fixed at open, so that a huge request fails even while nothing else runs.
+    ceiling: Bytes,
+    gauge: Arc<Gauge>,
+}
+
+impl CpuDevice {
+    /// As many slots as this process may use cores, and all of its memory.
+    pub fn open() -> Self {
+        Self::builder().build()
+    }
+
+    /// Chooses slots and memory.
+    pub fn builder() -> CpuDeviceBuilder {
+        CpuDeviceBuilder::default()
+    }
+}
+
+impl Device for CpuDevice {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn memory(&self) -> MemoryReading {
+        let system = memory::read();
+        let ours = self.gauge.now();
+        let (capacity, free) = match self.limit {
+            Some(limit) => (system.capacity.min(limit), system.free.min(limit - ours)),
+            None => (system.capacity, system.free),
+        };
+        MemoryReading { capacity, free, ours, source: system.source }
+    }
+
+    fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {
+        Ok(Box::new(CpuBackend::new(Arc::clone(&self.gauge), self.ceiling)))
+    }
+
+    /// The CPU is never lost while we run on it.
+    fn reopen(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// How to open the CPU device.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct CpuDeviceBuilder {
+    slots: Option<usize>,
+    memory_limit: Option<Bytes>,
+}
+
+impl CpuDeviceBuilder {
+    /// How many tasks run at once; at least 1. Without this: the cores this process may use, by its affinity and its
+    /// container's quota.
+    #[must_use]
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.slots = Some(slots.max(1));
+        self
+    }
+
+    /// Bytes we may use at most, if the system has more.
+    #[must_use]
+    pub fn memory_limit(mut self, limit: impl Into<Option<Bytes>>) -> Self {
+        self.memory_limit = limit.into();
+        self
+    }
+
+    /// Opens it.
+    pub fn build(self) -> CpuDevice {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let identity = CpuIdentity::of_this_machine();
+        let capacity = memory::read().capacity;
+        let facts = DeviceFacts {
+            name: identity.name().to_owned(),
+            kind: DeviceKind::Cpu,
+            nature: Nature::Hardware,
+            driver: String::new(),
+            api: "native".to_owned(),
+            key: identity.key(cores),
+            bus: String::new(),
+            slots: self.slots.unwrap_or(cores),
+        };
+        let ceiling = self.memory_limit.map_or(capacity, |limit| capacity.min(limit));
+        CpuDevice { facts, limit: self.memory_limit, ceiling, gauge: Arc::default() }
+    }
+}

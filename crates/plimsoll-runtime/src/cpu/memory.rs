@@ -1,0 +1,201 @@
+//! How much memory the system has for this process, and how much of it is free, containers included.
+//! Never counts our own buffers: that is [`crate::gauge`].
+//! Invariant: free <= capacity, and no figure is above what the tightest control group on the way up allows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::Bytes;
+
+/// The system's memory at one moment.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SystemMemory {
+    /// All there is for this process.
+    pub capacity: Bytes,
+    /// What it could still get without swapping.
+    pub free: Bytes,
+    /// Where the figures come from.
+    pub source: &'static str,
+}
+
+/// Assumed where the system tells nothing (it is not Linux): small enough to be there on any machine we run on.
+const ASSUMED: SystemMemory = SystemMemory { capacity: Bytes::gib(4), free: Bytes::gib(4), source: "assumed" };
+
+/// Reads the system's memory now.
+pub fn read() -> SystemMemory {
+    let Some(whole) = fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_meminfo(&text)) else {
+        return ASSUMED;
+    };
+    let groups = fs::read_to_string("/proc/self/cgroup").map(|text| parse_cgroup(&text)).unwrap_or_default();
+    combine(whole, groups.iter().flat_map(Membership::levels))
+}
+
+/// `MemTotal` and `MemAvailable` of `/proc/meminfo`.
+fn parse_meminfo(text: &str) -> Option<SystemMemory> {
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(Bytes::kib(kib))
+    };
+    let capacity = field("MemTotal")?;
+    let free = field("MemAvailable")?.min(capacity);
+    Some(SystemMemory { capacity, free, source: "/proc/meminfo" })
+}
+
+/// The two generations of control groups name the same things differently.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Generation {
+    V1,
+    V2,
+}
+
+/// This process's place in one hierarchy of control groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Membership {
+    generation: Generation,
+    path: String,
+}
+
+/// The lines of `/proc/self/cgroup` that are about memory.
+fn parse_cgroup(text: &str) -> Vec<Membership> {
+    let membership = |line: &str| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let generation = match controllers {
+            "" if id == "0" => Generation::V2,
+            list if list.split(',').any(|controller| controller == "memory") => Generation::V1,
+            _ => return None,
+        };
+        Some(Membership { generation, path: path.to_owned() })
+    };
+    text.lines().filter_map(membership).collect()
+}
+
+/// What one control group allows and uses.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Level {
+    limit: Bytes,
+    /// Without the page cache that the kernel would give up first.
+    used: Bytes,
+}
+
+impl Membership {
+    /// The limits from this process's group up to the root. In a container the path may be one that only the host
+    /// sees: its folders are then missing here, and the mount's root is the container's own group.
+    fn levels(&self) -> Vec<Level> {
+        let root = match self.generation {
+            Generation::V1 => "/sys/fs/cgroup/memory",
+            Generation::V2 => "/sys/fs/cgroup",
+        };
+        folders(root, &self.path).iter().filter_map(|folder| self.generation.read_level(folder)).collect()
+    }
+}
+
+/// The folders from `path` below `root` up to `root`.
+fn folders(root: &str, path: &str) -> Vec<PathBuf> {
+    let whole = Path::new(root).join(path.trim_start_matches('/'));
+    whole.ancestors().take_while(|folder| folder.starts_with(root)).map(Path::to_owned).collect()
+}
+
+impl Generation {
+    fn read_level(self, folder: &Path) -> Option<Level> {
+        let (limit, used, cache) = match self {
+            Self::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+            Self::V2 => ("memory.max", "memory.current", "inactive_file"),
+        };
+        let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
+        parse_level(&text(limit)?, &text(used)?, &text("memory.stat").unwrap_or_default(), cache)
+    }
+}
+
+/// One level from the texts of its files; none if it sets no limit.
+fn parse_level(limit: &str, used: &str, stat: &str, cache: &str) -> Option<Level> {
+    // v2 says `max` where there is no limit; v1 a page-rounded i64::MAX.
+    const NO_LIMIT: u64 = 1 << 62;
+    let limit = limit.trim().parse().ok().filter(|&limit| limit < NO_LIMIT)?;
+    let used: u64 = used.trim().parse().ok()?;
+    let reclaimable = stat
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .find(|(name, _)| *name == cache)
+        .and_then(|(_, bytes)| bytes.trim().parse().ok())
+        .unwrap_or(0);
+    Some(Level { limit: Bytes(limit), used: Bytes(used) - Bytes(reclaimable) })
+}
+
+/// The tightest of the whole system and every level.
+fn combine(whole: SystemMemory, levels: impl IntoIterator<Item = Level>) -> SystemMemory {
+    let tighter = |so_far: SystemMemory, level: Level| SystemMemory {
+        capacity: so_far.capacity.min(level.limit),
+        free: so_far.free.min(level.limit - level.used),
+        source: if level.limit < so_far.capacity { "control group" } else { so_far.source },
+    };
+    levels.into_iter().fold(whole, tighter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMINFO: &str = "MemTotal:       24682416 kB\nMemFree:        24096828 kB\nMemAvailable:   24345236 kB\n\
+                           Buffers:            3048 kB\n";
+
+    fn whole() -> SystemMemory {
+        parse_meminfo(MEMINFO).unwrap()
+    }
+
+    #[test]
+    fn meminfo_gives_total_and_available() {
+        assert_eq!((whole().capacity, whole().free), (Bytes::kib(24_682_416), Bytes::kib(24_345_236)));
+        assert_eq!(parse_meminfo("MemTotal: 5 kB\n"), None, "a kernel before 3.14 has no MemAvailable");
+        assert_eq!(parse_meminfo("MemTotal: many kB\nMemAvailable: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn memberships_of_both_generations_are_found() {
+        let hybrid = "9:name=systemd:/\n4:memory:/jobs/7\n3:cpuset:/\n0::/user.slice/a:b\n";
+        let expected = [(Generation::V1, "/jobs/7"), (Generation::V2, "/user.slice/a:b")]
+            .map(|(generation, path)| Membership { generation, path: path.to_owned() });
+        assert_eq!(parse_cgroup(hybrid), expected);
+        assert_eq!(parse_cgroup("garbage\n1:cpu,cpuacct:/x\n"), []);
+    }
+
+    #[test]
+    fn every_folder_up_to_the_root_is_asked() {
+        let found = folders("/sys/fs/cgroup", "/a/b");
+        assert_eq!(found, ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"].map(PathBuf::from));
+        assert_eq!(folders("/sys/fs/cgroup", "/").len(), 1);
+    }
+
+    #[test]
+    fn no_limit_is_no_level() {
+        assert_eq!(parse_level("max\n", "5\n", "", "inactive_file"), None);
+        assert_eq!(parse_level("9223372036854771712\n", "5\n", "", "total_inactive_file"), None);
+        assert_eq!(parse_level("nonsense", "5", "", "inactive_file"), None);
+    }
+
+    #[test]
+    fn page_cache_counts_as_free() {
+        let level = parse_level("1000\n", "800\n", "anon 100\ninactive_file 300\n", "inactive_file").unwrap();
+        assert_eq!(level, Level { limit: Bytes(1000), used: Bytes(500) });
+    }
+
+    #[test]
+    fn the_tightest_level_counts() {
+        let level = |limit, used| Level { limit, used };
+        let levels = [level(Bytes::gib(8), Bytes::gib(1)), level(Bytes::gib(10), Bytes::gib(9))];
+        let read = combine(whole(), levels);
+        assert_eq!(read, SystemMemory { capacity: Bytes::gib(8), free: Bytes::gib(1), source: "control group" });
+        assert_eq!(combine(whole(), []), whole());
+        let overfull = combine(whole(), [level(Bytes::gib(2), Bytes::gib(3))]);
+        assert_eq!((overfull.capacity, overfull.free), (Bytes::gib(2), Bytes::ZERO));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_machine_tells_its_memory() {
+        let now = read();
+        assert_ne!(now.source, ASSUMED.source);
+        assert!(now.free <= now.capacity && now.free > Bytes::ZERO);
+    }
+}

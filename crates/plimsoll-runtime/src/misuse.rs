@@ -1,0 +1,120 @@
+//! What a workload can get wrong in a call to a backend, checked the same way on every backend.
+//! Never looks at a device: what a call says about itself is enough.
+//! Invariant: a call that passes here is refused by no backend as malformed (`conformance`).
+
+use plimsoll_core::{Bytes, Fault};
+
+use crate::backend::{Buffer, Launch};
+use crate::kernel::Kernel;
+
+/// A call that no device can do as asked. Always the workload's mistake, hence [`Fault::WorkFailed`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// A size or offset that is not a multiple of 4 bytes, or an empty buffer.
+    #[error("{0} bytes: sizes are multiples of 4 and not zero, offsets are multiples of 4")]
+    Unaligned(u64),
+    /// A range that does not lie in its buffer.
+    #[error("bytes {offset}..+{length} of a buffer of {size} bytes")]
+    OutOfRange {
+        /// Where the range starts.
+        offset: u64,
+        /// How long it is.
+        length: u64,
+        /// How large the buffer is.
+        size: u64,
+    },
+    /// A buffer of another device.
+    #[error("the buffer belongs to another device")]
+    ForeignBuffer,
+    /// Too many or too few buffers for the kernel.
+    #[error("kernel '{kernel}' takes {wanted} buffers, got {got}")]
+    BufferCount {
+        /// The kernel.
+        kernel: &'static str,
+        /// How many it binds.
+        wanted: usize,
+        /// How many the launch carries.
+        got: usize,
+    },
+    /// One buffer bound twice.
+    #[error("kernel '{kernel}' got one buffer as bindings {first} and {second}")]
+    SameBuffer {
+        /// The kernel.
+        kernel: &'static str,
+        /// One binding.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Too many or too few parameter bytes for the kernel, or a kernel that asks for an impossible number.
+    #[error("kernel '{kernel}' takes {wanted} bytes of parameters, got {got}")]
+    ParamBytes {
+        /// The kernel.
+        kernel: &'static str,
+        /// How many it takes.
+        wanted: usize,
+        /// How many the launch carries.
+        got: usize,
+    },
+    /// More workgroups in one direction than [`Kernel::GROUPS_LIMIT`].
+    #[error("kernel '{kernel}' launched with {groups:?} workgroups; at most 65535 in each direction")]
+    TooManyGroups {
+        /// The kernel.
+        kernel: &'static str,
+        /// The workgroups asked for.
+        groups: [u32; 3],
+    },
+}
+
+impl From<Misuse> for Fault {
+    fn from(misuse: Misuse) -> Self {
+        Self::work(misuse)
+    }
+}
+
+/// Checks the size of a buffer to be made.
+///
+/// # Errors
+/// [`Misuse::Unaligned`].
+pub fn check_size(bytes: Bytes) -> Result<(), Misuse> {
+    if bytes.0 == 0 || !bytes.0.is_multiple_of(4) { Err(Misuse::Unaligned(bytes.0)) } else { Ok(()) }
+}
+
+/// Checks that `length` bytes at `offset` lie in the buffer.
+///
+/// # Errors
+/// [`Misuse::Unaligned`] or [`Misuse::OutOfRange`].
+pub fn check_range(buffer: &Buffer, offset: Bytes, length: usize) -> Result<(), Misuse> {
+    let (offset, length, size) = (offset.0, length as u64, buffer.bytes().0);
+    if let Some(&odd) = [offset, length].iter().find(|n| !n.is_multiple_of(4)) {
+        return Err(Misuse::Unaligned(odd));
+    }
+    match offset.checked_add(length) {
+        Some(end) if end <= size => Ok(()),
+        _ => Err(Misuse::OutOfRange { offset, length, size }),
+    }
+}
+
+/// Checks that a launch carries what its kernel takes.
+///
+/// # Errors
+/// The first thing that does not match.
+pub fn check_launch(launch: &Launch<'_>) -> Result<(), Misuse> {
+    let Kernel { name: kernel, bindings, params, .. } = *launch.kernel;
+    if launch.buffers.len() != bindings.len() {
+        return Err(Misuse::BufferCount { kernel, wanted: bindings.len(), got: launch.buffers.len() });
+    }
+    for (second, buffer) in launch.buffers.iter().enumerate() {
+        if let Some(first) = launch.buffers[..second].iter().position(|other| std::ptr::eq(*other, *buffer)) {
+            return Err(Misuse::SameBuffer { kernel, first, second });
+        }
+    }
+    if launch.params.len() != params || params > Kernel::PARAMS_LIMIT || !params.is_multiple_of(16) {
+        return Err(Misuse::ParamBytes { kernel, wanted: params, got: launch.params.len() });
+    }
+    if launch.groups.iter().any(|&groups| groups > Kernel::GROUPS_LIMIT) {
+        return Err(Misuse::TooManyGroups { kernel, groups: launch.groups });
+    }
+    Ok(())
+}

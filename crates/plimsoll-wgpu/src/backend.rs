@@ -1,0 +1,325 @@
+//! One worker's slot on a GPU: buffers, copies and launches, recorded and handed over together.
+//! Never waits, except to read, to reuse a staging buffer, or to make room.
+//! Invariant: a call succeeds only if the device is not known to be lost after it, and work that was recorded but could
+//! not be handed over taints every buffer it names, so nobody reads what was never computed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use plimsoll_core::{Bytes, Fault, MemoryMoment};
+use plimsoll_runtime::gauge::{Charge, Gauge};
+use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_size};
+use plimsoll_runtime::{Backend, Buffer, Launch, POISON};
+use wgpu::{BindGroupEntry, BindingResource, BufferBinding, BufferUsages, SubmissionIndex};
+
+use crate::generation::{Generation, caught, fault_of};
+use crate::inject::FaultInjection;
+use crate::staging::{Download, Sizes, Upload, create, poison_source};
+
+/// Launches recorded before they are handed over, so that the device is not idle while we record.
+const RECORDED_MAX: usize = 64;
+
+/// What a slot needs of its device.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    /// Also tells whose a buffer is: there is one for each device.
+    pub(crate) gauge: Arc<Gauge>,
+    /// What the allocator refuses past.
+    pub(crate) ceiling: Bytes,
+    pub(crate) sizes: Sizes,
+    pub(crate) injection: Arc<FaultInjection>,
+}
+
+/// One worker's way to a GPU.
+#[derive(Debug)]
+pub(crate) struct WgpuBackend {
+    home: Home,
+    generation: Arc<Generation>,
+    scope: Arc<Gauge>,
+    upload: Upload,
+    download: Download,
+    uniform: wgpu::Buffer,
+    poison: wgpu::Buffer,
+    encoder: Option<wgpu::CommandEncoder>,
+    /// The buffers that recorded work names.
+    named: Vec<Arc<AtomicBool>>,
+    launches: usize,
+    /// A failure that no call has reported yet.
+    unreported: Option<Fault>,
+    _charge: Charge,
+}
+
+/// What a [`Buffer`] of this backend holds.
+#[derive(Debug)]
+struct GpuBuffer {
+    raw: wgpu::Buffer,
+    home: Arc<Gauge>,
+    generation: u64,
+    /// Set if work on it was lost, so that what it holds means nothing.
+    tainted: Arc<AtomicBool>,
+    unreclaimed: Arc<AtomicU64>,
+}
+
+impl Drop for GpuBuffer {
+    fn drop(&mut self) {
+        self.unreclaimed.fetch_add(self.raw.size(), Relaxed);
+    }
+}
+
+fn out_of_memory(wanted: Bytes) -> Fault {
+    Fault::OutOfMemory { moment: MemoryMoment::Run, wanted }
+}
+
+impl WgpuBackend {
+    pub(crate) fn open(home: Home, generation: Arc<Generation>) -> Result<Self, Fault> {
+        generation.health.check()?;
+        let scope = Arc::new(Gauge::default());
+        let held = home.sizes.total();
+        let charge = Charge::new(held, home.ceiling, &home.gauge, &scope).ok_or_else(|| out_of_memory(held))?;
+        let uniform_usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
+        let mut slot = Self {
+            upload: Upload::new(&generation, home.sizes)?,
+            download: Download::new(&generation, home.sizes)?,
+            uniform: create(&generation, "params", Sizes::UNIFORM, uniform_usage, false)?,
+            poison: poison_source(&generation, home.sizes)?,
+            encoder: None,
+            named: Vec::new(),
+            launches: 0,
+            unreported: None,
+            scope: Arc::default(),
+            _charge: charge,
+            home,
+            generation,
+        };
+        let pattern = vec![POISON; slot.poison.size() as usize / 4];
+        let poison = slot.poison.clone();
+        slot.stage(&poison, 0, bytemuck::cast_slice(&pattern))?;
+        slot.generation.tick()?;
+        Ok(slot)
+    }
+
+    /// An error if the device is known to be lost, or an earlier call could not report its own.
+    fn usable(&mut self) -> Result<(), Fault> {
+        self.generation.health.check()?;
+        self.unreported.take().map_or(Ok(()), Err)
+    }
+
+    fn own<'a>(&self, buffer: &'a Buffer) -> Result<&'a GpuBuffer, Fault> {
+        let own = buffer.content::<GpuBuffer>().ok_or(Misuse::ForeignBuffer)?;
+        if !Arc::ptr_eq(&own.home, &self.home.gauge) {
+            return Err(Misuse::ForeignBuffer.into());
+        }
+        if own.generation != self.generation.number {
+            return Err(Fault::DeviceLost { detail: "the buffer went with an earlier life of the device".to_owned() });
+        }
+        if own.tainted.load(Relaxed) {
+            return Err(Fault::work("earlier work on this buffer failed, so what it holds means nothing"));
+        }
+        Ok(own)
+    }
+
+    /// Where the next command goes.
+    fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
+        let device = &self.generation.device;
+        self.encoder.get_or_insert_with(|| device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default()))
+    }
+
+    fn name(&mut self, buffer: &GpuBuffer) {
+        self.named.push(Arc::clone(&buffer.tainted));
+    }
+
+    /// Hands over what is recorded; none if there is nothing.
+    fn flush(&mut self) -> Result<Option<SubmissionIndex>, Fault> {
+        let Some(encoder) = self.encoder.take() else { return Ok(None) };
+        self.upload.seal();
+        self.launches = 0;
+        let named = std::mem::take(&mut self.named);
+        match self.generation.submit(encoder) {
+            Ok(submission) => {
+                self.upload.submitted(&submission);
+                Ok(Some(submission))
+            }
+            Err(fault) => {
+                named.iter().for_each(|tainted| tainted.store(true, Relaxed));
+                // The upload buffer is no longer ours and not the device's either: a fresh pair is simplest.
+                self.upload = Upload::new(&self.generation, self.home.sizes)?;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Copies data of any length into a buffer, through the upload buffers.
+    fn stage(&mut self, target: &wgpu::Buffer, mut offset: u64, mut data: &[u8]) -> Result<(), Fault> {
+        while !data.is_empty() {
+            if self.upload.room() == 0 {
+                self.flush()?;
+            }
+            let (piece, rest) = data.split_at(data.len().min(self.upload.room() as usize));
+            let staged = self.upload.put(&self.generation, piece)?;
+            let (source, source_offset) = (staged.buffer.clone(), staged.offset);
+            self.encoder().copy_buffer_to_buffer(&source, source_offset, target, offset, piece.len() as u64);
+            offset += piece.len() as u64;
+            data = rest;
+        }
+        Ok(())
+    }
+
+    /// Makes the buffer; if the driver has no room, once more after all that was dropped is really gone.
+    fn create_storage(&mut self, bytes: Bytes) -> Result<wgpu::Buffer, Fault> {
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        match create(&self.generation, "storage", bytes.0, usage, false) {
+            Err(Fault::OutOfMemory { .. }) => {
+                self.reclaim()?;
+                create(&self.generation, "storage", bytes.0, usage, false)
+            }
+            made => made,
+        }
+    }
+
+    fn reclaim(&mut self) -> Result<(), Fault> {
+        self.flush()?;
+        self.generation.reclaim()
+    }
+
+    /// wgpu frees a dropped buffer when the work that names it is done. Until then it counts against the ceiling.
+    fn make_room(&mut self, bytes: Bytes) -> Result<(), Fault> {
+        let unreclaimed = Bytes(self.generation.unreclaimed.load(Relaxed));
+        let held = self.home.gauge.now() + unreclaimed;
+        if unreclaimed > Bytes::ZERO && held + bytes > self.home.ceiling { self.reclaim() } else { Ok(()) }
+    }
+
+    fn record_poison(&mut self, target: &wgpu::Buffer) {
+        let source = self.poison.clone();
+        for offset in (0..target.size()).step_by(source.size() as usize) {
+            let length = source.size().min(target.size() - offset);
+            self.encoder().copy_buffer_to_buffer(&source, 0, target, offset, length);
+        }
+    }
+
+    fn bind(
+        &self,
+        launch: &Launch<'_>,
+        own: &[&GpuBuffer],
+        layout: &wgpu::BindGroupLayout,
+    ) -> Result<wgpu::BindGroup, Fault> {
+        let storage = own.iter().map(|buffer| buffer.raw.as_entire_binding());
+        let size = std::num::NonZeroU64::new(launch.kernel.params as u64);
+        let params = size.map(|_| BindingResource::Buffer(BufferBinding { buffer: &self.uniform, offset: 0, size }));
+        let entries: Vec<BindGroupEntry<'_>> =
+            (0..).zip(storage.chain(params)).map(|(binding, resource)| BindGroupEntry { binding, resource }).collect();
+        let descriptor = wgpu::BindGroupDescriptor { label: Some(launch.kernel.name), layout, entries: &entries };
+        let device = &self.generation.device;
+        let (group, error) = caught(device, || device.create_bind_group(&descriptor));
+        error.map_or(Ok(group), |error| Err(fault_of(error, Bytes::ZERO)))
+    }
+
+    /// One piece of a read, no longer than the download buffer.
+    fn read_piece(&mut self, source: &wgpu::Buffer, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
+        let target = self.download.buffer.clone();
+        self.encoder().copy_buffer_to_buffer(source, offset, &target, 0, into.len() as u64);
+        let submission = self.flush()?.ok_or_else(|| Fault::work("nothing was recorded"))?;
+        self.download.take(&self.generation, submission, into)?;
+        self.generation.health.check()
+    }
+}
+
+impl Backend for WgpuBackend {
+    fn buffer_limit(&self) -> Bytes {
+        self.generation.buffer_limit()
+    }
+
+    fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault> {
+        self.usable()?;
+        check_size(bytes)?;
+        // Beyond this wgpu would call it misuse; to a task it is memory that is not there.
+        if bytes > self.buffer_limit() || self.home.injection.allocation_fails() {
+            return Err(out_of_memory(bytes));
+        }
+        self.make_room(bytes)?;
+        let charge =
+            Charge::new(bytes, self.home.ceiling, &self.home.gauge, &self.scope).ok_or_else(|| out_of_memory(bytes))?;
+        let own = GpuBuffer {
+            raw: self.create_storage(bytes)?,
+            home: Arc::clone(&self.home.gauge),
+            generation: self.generation.number,
+            tainted: Arc::default(),
+            unreclaimed: Arc::clone(&self.generation.unreclaimed),
+        };
+        self.generation.tick()?;
+        self.name(&own);
+        self.record_poison(&own.raw);
+        Ok(Buffer::new(Box::new(own), charge))
+    }
+
+    fn poison(&mut self, buffer: &Buffer) -> Result<(), Fault> {
+        self.usable()?;
+        let own = self.own(buffer)?;
+        self.name(own);
+        self.record_poison(&own.raw);
+        self.generation.health.check()
+    }
+
+    fn write(&mut self, buffer: &Buffer, offset: Bytes, data: &[u8]) -> Result<(), Fault> {
+        self.usable()?;
+        let own = self.own(buffer)?;
+        check_range(buffer, offset, data.len())?;
+        self.name(own);
+        self.stage(&own.raw, offset.0, data)?;
+        self.generation.health.check()
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), Fault> {
+        self.usable()?;
+        check_launch(launch)?;
+        let own: Vec<&GpuBuffer> = launch.buffers.iter().map(|buffer| self.own(buffer)).collect::<Result<_, _>>()?;
+        let pipeline = self.generation.pipelines.of(&self.generation.device, launch.kernel)?;
+        let uniform = self.uniform.clone();
+        self.stage(&uniform, 0, launch.params)?;
+        own.iter().for_each(|buffer| self.name(buffer));
+        let group = self.bind(launch, &own, &pipeline.layout)?;
+        let mut pass = self.encoder().begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(&pipeline.compute);
+        pass.set_bind_group(0, &group, &[]);
+        let [x, y, z] = launch.groups;
+        pass.dispatch_workgroups(x, y, z);
+        drop(pass);
+        self.launches += 1;
+        if self.launches >= RECORDED_MAX {
+            self.flush()?;
+        }
+        self.generation.health.check()
+    }
+
+    fn read(&mut self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+        self.usable()?;
+        let own = self.own(buffer)?;
+        check_range(buffer, offset, into.len())?;
+        if into.is_empty() {
+            return self.reclaim();
+        }
+        let mut from = offset.0;
+        let piece_size = self.download.size as usize;
+        for piece in into.chunks_mut(piece_size) {
+            self.name(own);
+            self.read_piece(&own.raw, from, piece)?;
+            from += piece.len() as u64;
+        }
+        self.home.injection.tamper(into);
+        Ok(())
+    }
+
+    fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {
+        if let Err(fault) = self.flush() {
+            self.unreported = Some(fault);
+        }
+        std::mem::replace(&mut self.scope, scope)
+    }
+}
+
+impl Drop for WgpuBackend {
+    /// Buffers may outlive the slot that filled them.
+    fn drop(&mut self) {
+        // A failure here taints those buffers; there is no call left to report it.
+        let _ = self.flush();
+    }
+}

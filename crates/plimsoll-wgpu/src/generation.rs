@@ -1,0 +1,163 @@
+//! One life of a device, from opening to loss: wgpu's handles, what is known of its health, and waiting for it.
+//! Never retries: a new life is a new [`Generation`].
+//! Invariant: whatever wgpu does, even panic, comes out as a [`Fault`].
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use plimsoll_core::{Bytes, Fault, MemoryMoment, Nanos};
+use wgpu::{ErrorFilter, PollError, PollType, SubmissionIndex};
+
+use crate::health::Health;
+use crate::pipelines::Pipelines;
+
+/// A wgpu device and its queue.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    /// Counts the lives of all devices of this process.
+    pub(crate) number: u64,
+    pub(crate) device: wgpu::Device,
+    /// Always there, except while dropping.
+    queue: Option<wgpu::Queue>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) pipelines: Pipelines,
+    /// Bytes of dropped buffers that wgpu may still hold, because work that names them is not known to be done.
+    pub(crate) unreclaimed: Arc<AtomicU64>,
+    answer_timeout: Duration,
+}
+
+impl Generation {
+    pub(crate) fn open(adapter: &wgpu::Adapter, answer_timeout: Duration) -> Result<Self, Fault> {
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("plimsoll"),
+            required_features: wgpu::Features::empty(),
+            required_limits: adapter.limits(),
+            experimental_features: wgpu::ExperimentalFeatures::disabled(),
+            // Keeps what the driver reserves near what was asked for: the ledger counts on that.
+            memory_hints: wgpu::MemoryHints::MemoryUsage,
+            trace: wgpu::Trace::Off,
+        };
+        let opened = catch_unwind(AssertUnwindSafe(|| pollster::block_on(adapter.request_device(&descriptor))));
+        let (device, queue) = match opened {
+            Ok(Ok(pair)) => pair,
+            Ok(Err(error)) => return Err(Fault::DeviceLost { detail: error.to_string() }),
+            Err(panic) => return Err(Fault::DeviceLost { detail: panic_text(&*panic) }),
+        };
+        let health = Arc::new(Health::default());
+        listen(&device, &health);
+        static LIVES: AtomicU64 = AtomicU64::new(1);
+        Ok(Self {
+            number: LIVES.fetch_add(1, Relaxed),
+            device,
+            queue: Some(queue),
+            health,
+            pipelines: Pipelines::default(),
+            unreclaimed: Arc::default(),
+            answer_timeout,
+        })
+    }
+
+    /// Bytes in one buffer at most, such that a kernel can bind it as a whole.
+    pub(crate) fn buffer_limit(&self) -> Bytes {
+        let limits = self.device.limits();
+        Bytes(limits.max_buffer_size.min(limits.max_storage_buffer_binding_size) & !3)
+    }
+
+    /// Hands recorded work to the device.
+    pub(crate) fn submit(&self, encoder: wgpu::CommandEncoder) -> Result<SubmissionIndex, Fault> {
+        let queue = self.queue.as_ref().ok_or_else(|| Fault::DeviceLost { detail: "closed".to_owned() })?;
+        let (index, error) = caught(&self.device, || queue.submit([encoder.finish()]));
+        self.health.check()?;
+        match error {
+            None => Ok(index),
+            Some(error) => Err(fault_of(error, Bytes::ZERO)),
+        }
+    }
+
+    /// Waits until this submission (or the latest) is done and its callbacks have run.
+    pub(crate) fn wait(&self, submission_index: Option<SubmissionIndex>) -> Result<(), Fault> {
+        self.poll(PollType::Wait { submission_index, timeout: Some(self.answer_timeout) })
+    }
+
+    /// Lets wgpu run callbacks and free what it can, without waiting.
+    pub(crate) fn tick(&self) -> Result<(), Fault> {
+        self.poll(PollType::Poll)
+    }
+
+    /// wgpu panics out of `poll` if the driver reports a loss while it is waited for.
+    fn poll(&self, how: PollType) -> Result<(), Fault> {
+        match catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
+            Ok(Ok(_)) => {}
+            Ok(Err(PollError::Timeout)) => {
+                self.health.stall(format!("no answer for {}", Nanos::from(self.answer_timeout)));
+                return Err(Fault::Stalled { after: self.answer_timeout.into() });
+            }
+            Ok(Err(PollError::WrongSubmissionIndex(..))) => self.health.lose("it refused the work"),
+            Err(panic) => self.health.lose(panic_text(&*panic)),
+        }
+        self.health.check()
+    }
+
+    /// Waits for all work that was handed over; afterwards wgpu holds nothing of it that was dropped before.
+    pub(crate) fn reclaim(&self) -> Result<(), Fault> {
+        self.unreclaimed.store(0, Relaxed);
+        self.wait(None)
+    }
+
+    /// Kills it, for tests.
+    pub(crate) fn destroy(&self) {
+        self.device.destroy();
+        // wgpu tells of the loss once the queue is empty and someone asks; the answer is the loss itself.
+        let _ = self.wait(None);
+        self.health.lose("destroyed on purpose");
+    }
+}
+
+impl Drop for Generation {
+    /// wgpu waits for the device without a time limit when its queue goes, and panics if that fails.
+    fn drop(&mut self) {
+        let queue = self.queue.take();
+        if self.health.is_stalled() {
+            // It may never answer: the handle stays, the process goes on.
+            std::mem::forget(queue);
+            return;
+        }
+        // A device that fails while it is closed is gone either way.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
+    }
+}
+
+/// Without these wgpu would panic on an error outside a scope, and tell nobody of a loss.
+fn listen(device: &wgpu::Device, health: &Arc<Health>) {
+    let on_lost = Arc::clone(health);
+    device.set_device_lost_callback(move |reason, message| on_lost.lose(format!("{reason:?}: {message}")));
+    let on_error = Arc::clone(health);
+    device.on_uncaptured_error(Arc::new(move |error| on_error.lose(format!("unexpected: {error}"))));
+}
+
+/// Runs `action` and gives the first error that wgpu reported on this thread meanwhile. Its effect did not happen.
+pub(crate) fn caught<T>(device: &wgpu::Device, action: impl FnOnce() -> T) -> (T, Option<wgpu::Error>) {
+    let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Validation, ErrorFilter::Internal];
+    let scopes = filters.map(|filter| device.push_error_scope(filter));
+    let value = action();
+    let errors: Vec<wgpu::Error> =
+        scopes.into_iter().rev().filter_map(|scope| pollster::block_on(scope.pop())).collect();
+    (value, errors.into_iter().next())
+}
+
+/// What wgpu's error means to a task.
+pub(crate) fn fault_of(error: wgpu::Error, wanted: Bytes) -> Fault {
+    match error {
+        wgpu::Error::OutOfMemory { .. } => Fault::OutOfMemory { moment: MemoryMoment::Run, wanted },
+        wgpu::Error::Validation { description, .. } => Fault::work(description),
+        wgpu::Error::Internal { description, .. } => Fault::DeviceLost { detail: description },
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("the driver failed").to_owned()
+}

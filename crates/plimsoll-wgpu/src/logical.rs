@@ -1,0 +1,90 @@
+//! Opens a card, as one device or as several logical ones that share it.
+//! Never sets environment variables: that is not safe once threads run. See [`LAVAPIPE_THREADS`].
+//! Invariant: each logical device has its own connection to the driver, and losing one leaves the others right.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_core::{Bytes, Fault};
+use plimsoll_runtime::Nature;
+use plimsoll_runtime::gauge::Gauge;
+
+use crate::device::{Opening, WgpuDevice};
+use crate::discover::FoundGpu;
+
+/// Mesa's software GPU reads this when it is opened: the threads of each connection. Several logical devices behave
+/// like separate cards if it is `1`; set it in the environment before the process starts.
+pub const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
+
+/// How to open a card.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// As how many devices to open it; 0 counts as 1. Each gets its part of the memory.
+    pub logical: usize,
+    /// Bytes that each of them may use at most, if it has more.
+    pub memory_limit: Option<Bytes>,
+    /// Tasks at once on each. Without this: 2 on hardware, so that one task's copies run beside another's kernels, and
+    /// 1 on a software GPU, where a second one only waits.
+    pub slots: Option<usize>,
+    /// How long a device may take to answer before it counts as stalled.
+    pub answer_timeout: Duration,
+}
+
+impl OpenOptions {
+    /// Longer than any sane launch, shorter than anyone's patience.
+    pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+    /// Logical devices of one card: more would be slower than fewer on any card there is.
+    pub const LOGICAL_LIMIT: usize = 16;
+
+    /// These options with a memory limit.
+    #[must_use]
+    pub fn with_memory_limit(mut self, limit: impl Into<Option<Bytes>>) -> Self {
+        self.memory_limit = limit.into();
+        self
+    }
+
+    /// These options with a number of logical devices.
+    #[must_use]
+    pub fn with_logical(mut self, logical: usize) -> Self {
+        self.logical = logical;
+        self
+    }
+
+    /// These options with a number of slots.
+    #[must_use]
+    pub fn with_slots(mut self, slots: usize) -> Self {
+        self.slots = Some(slots);
+        self
+    }
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { logical: 1, memory_limit: None, slots: None, answer_timeout: Self::ANSWER_TIMEOUT }
+    }
+}
+
+impl FoundGpu {
+    /// Opens the card as [`OpenOptions::logical`] devices.
+    ///
+    /// # Errors
+    /// [`Fault::DeviceLost`] with the driver's reason if it cannot be opened.
+    pub fn open(&self, options: &OpenOptions) -> Result<Vec<Arc<WgpuDevice>>, Fault> {
+        let count = options.logical.clamp(1, OpenOptions::LOGICAL_LIMIT);
+        let card: Arc<[Arc<Gauge>]> = (0..count).map(|_| Arc::default()).collect();
+        let usual_slots = if self.nature() == Nature::Software { 1 } else { 2 };
+        let open = |index| {
+            WgpuDevice::open(Opening {
+                record: self.record.clone(),
+                card: Arc::clone(&card),
+                index,
+                slots: options.slots.unwrap_or(usual_slots).max(1),
+                limit: options.memory_limit,
+                answer_timeout: options.answer_timeout,
+            })
+            .map(Arc::new)
+        };
+        (0..count).map(open).collect()
+    }
+}

@@ -1,0 +1,218 @@
+//! The way between our memory and the device's: a few buffers of fixed size, used again and again.
+//! Never grows: larger copies go in pieces. `Queue::write_buffer` is not used, because it loses the device when memory
+//! runs out.
+//! Invariant: a buffer is mapped by us or used by the device, never both.
+
+use std::sync::mpsc;
+
+use plimsoll_core::{Bytes, Fault};
+use wgpu::{BufferUsages, MapMode, SubmissionIndex};
+
+use crate::generation::{Generation, caught, fault_of};
+
+/// Bytes of the buffers of one slot.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Each upload buffer, and the download buffer.
+    chunk: u64,
+    /// The source of poison.
+    poison: u64,
+}
+
+impl Sizes {
+    /// At least this much, so that parameters always fit.
+    const CHUNK_MIN: u64 = 16 << 10;
+    /// Above this a copy takes far longer than its submission: more would not be faster.
+    const CHUNK_MAX: u64 = 4 << 20;
+    const POISON_MAX: u64 = 256 << 10;
+    /// The parameters of one launch.
+    pub(crate) const UNIFORM: u64 = plimsoll_runtime::Kernel::PARAMS_LIMIT as u64;
+
+    /// One sixty-fourth of what the device may hold, within bounds: two slots then stay well inside the margin.
+    pub(crate) fn for_capacity(capacity: Bytes) -> Self {
+        let chunk = (capacity.0 / 64).clamp(Self::CHUNK_MIN, Self::CHUNK_MAX) & !255;
+        Self { chunk, poison: (chunk / 4).min(Self::POISON_MAX) }
+    }
+
+    /// All that a slot holds besides its tasks' buffers.
+    pub(crate) fn total(self) -> Bytes {
+        Bytes((Upload::CHUNKS as u64 + 1) * self.chunk + self.poison + Self::UNIFORM)
+    }
+}
+
+/// Makes a buffer, or says that there is no room for it.
+pub(crate) fn create(
+    generation: &Generation,
+    label: &'static str,
+    size: u64,
+    usage: BufferUsages,
+    mapped_at_creation: bool,
+) -> Result<wgpu::Buffer, Fault> {
+    let descriptor = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation };
+    let (buffer, error) = caught(&generation.device, || generation.device.create_buffer(&descriptor));
+    match error {
+        None => Ok(buffer),
+        Some(error) => Err(fault_of(error, Bytes(size))),
+    }
+}
+
+/// Maps a buffer that the device is done with once `after` is.
+fn map(
+    generation: &Generation,
+    buffer: &wgpu::Buffer,
+    mode: MapMode,
+    length: u64,
+    after: SubmissionIndex,
+) -> Result<(), Fault> {
+    let (sender, mapped) = mpsc::sync_channel(1);
+    let ((), error) = caught(&generation.device, || {
+        buffer.map_async(mode, ..length, move |result| {
+            // Nobody listens any more if the wait timed out.
+            let _ = sender.try_send(result);
+        });
+    });
+    generation.wait(Some(after))?;
+    match (mapped.try_recv(), error) {
+        (Ok(Ok(())), None) => Ok(()),
+        (_, Some(error)) => Err(fault_of(error, Bytes::ZERO)),
+        (Ok(Err(error)), None) => Err(lost(error)),
+        (Err(error), None) => Err(lost(error)),
+    }
+}
+
+fn lost(error: impl std::fmt::Display) -> Fault {
+    Fault::DeviceLost { detail: error.to_string() }
+}
+
+/// A piece of data in an upload buffer, to be copied from there.
+pub(crate) struct Staged<'a> {
+    pub(crate) buffer: &'a wgpu::Buffer,
+    pub(crate) offset: u64,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    buffer: wgpu::Buffer,
+    /// The submission that reads from it; none while it is mapped.
+    read_by: Option<SubmissionIndex>,
+}
+
+/// Buffers that we fill while the device still reads from earlier ones.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    chunks: [Chunk; Self::CHUNKS],
+    size: u64,
+    current: usize,
+    filled: u64,
+}
+
+impl Upload {
+    /// One to fill, one to be read from: a third gave nothing more.
+    const CHUNKS: usize = 2;
+    /// Mapped ranges start at multiples of this.
+    const ALIGNMENT: u64 = 16;
+
+    pub(crate) fn new(generation: &Generation, sizes: Sizes) -> Result<Self, Fault> {
+        let chunk = || -> Result<Chunk, Fault> {
+            let usage = BufferUsages::MAP_WRITE | BufferUsages::COPY_SRC;
+            let buffer = create(generation, "upload", sizes.chunk, usage, true)?;
+            Ok(Chunk { buffer, read_by: None })
+        };
+        Ok(Self { chunks: [chunk()?, chunk()?], size: sizes.chunk, current: 0, filled: 0 })
+    }
+
+    /// Bytes that still fit before the next submission.
+    pub(crate) fn room(&self) -> u64 {
+        self.size - self.filled
+    }
+
+    /// Puts data, at most [`Upload::room`] bytes, into the current buffer.
+    pub(crate) fn put(&mut self, generation: &Generation, data: &[u8]) -> Result<Staged<'_>, Fault> {
+        let chunk = &mut self.chunks[self.current];
+        if let Some(submission) = chunk.read_by.clone() {
+            map(generation, &chunk.buffer, MapMode::Write, self.size, submission)?;
+            chunk.read_by = None;
+        }
+        let offset = self.filled;
+        let end = offset + data.len() as u64;
+        chunk.buffer.get_mapped_range_mut(offset..end).map_err(lost)?.copy_from_slice(data);
+        self.filled = end.next_multiple_of(Self::ALIGNMENT).min(self.size);
+        Ok(Staged { buffer: &chunk.buffer, offset })
+    }
+
+    /// Lets go of the current buffer so that the device may read it. Call before submitting, and then
+    /// [`Upload::submitted`].
+    pub(crate) fn seal(&mut self) {
+        if self.filled > 0 {
+            self.chunks[self.current].buffer.unmap();
+        }
+    }
+
+    /// Goes on with the next buffer.
+    pub(crate) fn submitted(&mut self, submission: &SubmissionIndex) {
+        if self.filled > 0 {
+            self.chunks[self.current].read_by = Some(submission.clone());
+            self.current = (self.current + 1) % Self::CHUNKS;
+            self.filled = 0;
+        }
+    }
+}
+
+/// The buffer through which results come back.
+#[derive(Debug)]
+pub(crate) struct Download {
+    pub(crate) buffer: wgpu::Buffer,
+    pub(crate) size: u64,
+}
+
+impl Download {
+    pub(crate) fn new(generation: &Generation, sizes: Sizes) -> Result<Self, Fault> {
+        let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
+        Ok(Self { buffer: create(generation, "download", sizes.chunk, usage, false)?, size: sizes.chunk })
+    }
+
+    /// Copies out what the submission has put here.
+    pub(crate) fn take(
+        &self,
+        generation: &Generation,
+        submission: SubmissionIndex,
+        into: &mut [u8],
+    ) -> Result<(), Fault> {
+        let length = into.len() as u64;
+        map(generation, &self.buffer, MapMode::Read, length, submission)?;
+        let copied = match self.buffer.get_mapped_range(..length) {
+            Ok(view) => {
+                into.copy_from_slice(&view);
+                Ok(())
+            }
+            Err(error) => Err(lost(error)),
+        };
+        self.buffer.unmap();
+        copied
+    }
+}
+
+/// The device's own copy of the poison pattern, copied from to fill outputs: no kernel to compile, no binding limit.
+pub(crate) fn poison_source(generation: &Generation, sizes: Sizes) -> Result<wgpu::Buffer, Fault> {
+    create(generation, "poison", sizes.poison, BufferUsages::COPY_SRC | BufferUsages::COPY_DST, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_slots_stay_within_an_eighth_of_the_device() {
+        for capacity in [Bytes::mib(8), Bytes::mib(64), Bytes::gib(1), Bytes::gib(80)] {
+            let slots = Bytes(2 * Sizes::for_capacity(capacity).total().0);
+            assert!(slots.0 <= capacity.0 / 8, "{capacity}: {slots}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_bounded_and_aligned() {
+        assert_eq!(Sizes::for_capacity(Bytes::MAX).chunk, Sizes::CHUNK_MAX);
+        assert_eq!(Sizes::for_capacity(Bytes::ZERO).chunk, Sizes::CHUNK_MIN);
+        assert_eq!(Sizes::for_capacity(Bytes(64 * 123_457)).chunk % 256, 0);
+    }
+}
