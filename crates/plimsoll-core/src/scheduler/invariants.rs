@@ -26,8 +26,8 @@ impl<H: Host> Scheduler<H> {
             return Err(format!("{device}: {promised} promised, but the leases sum to {recount}"));
         }
         let state = self.device(device);
-        if state.running.len() > state.spec.slots {
-            return Err(format!("{device}: {} running in {} slots", state.running.len(), state.spec.slots));
+        if state.slots_used() > state.spec.slots {
+            return Err(format!("{device}: {} of {} slots used", state.slots_used(), state.spec.slots));
         }
         if !state.health.is_well() && !state.queue.is_empty() {
             return Err(format!("{device}: work is queued although it is not well"));
@@ -73,7 +73,8 @@ impl<H: Host> Scheduler<H> {
     fn check_leases(&self) -> Result<(), String> {
         let warm: usize = self.devices.iter().map(|device| device.sessions.leases().count()).sum();
         let resident: usize = self.devices.iter().map(|device| device.shelf.leases().count()).sum();
-        let known = 2 * self.runs.len() + warm + resident + self.leases_outside;
+        let own = self.runs.ids().filter_map(|id| self.runs.get(id)).filter(|run| run.session.is_own()).count();
+        let known = self.runs.len() + own + warm + resident + self.leases_outside;
         if known != self.ledger.leases() {
             return Err(format!("{} leases in the ledger, {known} holders", self.ledger.leases()));
         }

@@ -18,7 +18,7 @@ pub(super) const FAILURE_KEPT: Nanos = Nanos::seconds(3600);
 
 impl<H: Host> Scheduler<H> {
     pub(super) fn recover(&mut self, now: Moment, run: &Run, fault: Fault, measured: Measured) {
-        let key = run.session.key;
+        let key = run.session.key();
         let (task, device) = (run.task, run.device);
         self.device_mut(device).stats.failed(measured.run);
         self.note(now, || What::AttemptFailed { task, rung: key.rung, device, fault: FaultKind::from(&fault) });
@@ -53,7 +53,7 @@ impl<H: Host> Scheduler<H> {
     fn remember_failure(&mut self, now: Moment, run: &Run) {
         let Some(state) = self.tasks.get(run.task) else { return };
         let units = state.spec.units;
-        let key = run.session.key;
+        let key = run.session.key();
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         cell.cost.fail(FailedAt { units, bytes: run.estimate.bytes, until: now + FAILURE_KEPT }, now);
     }

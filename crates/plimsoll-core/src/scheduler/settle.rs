@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::state::{HeldSession, Phase, Run, RunId};
+use super::state::{HeldSession, Holding, Phase, Run, RunId};
 use super::{Host, Scheduler};
 use crate::error::Attempt;
 use crate::event::{End, What};
@@ -91,26 +91,10 @@ impl<H: Host> Scheduler<H> {
     }
 
     fn return_leases(&mut self, id: RunId, run: &Run, session: Option<H::Session>) {
-        let used = self.next_use();
         let on = &mut self.devices[run.device.index()];
-        on.ended(id, run.expected_end);
-        if let Some(at) = on.sessions_busy.iter().position(|key| *key == run.session.key) {
-            on.sessions_busy.swap_remove(at);
-        }
-        let HeldSession { id, key, bytes, lease } = run.session;
-        let unused = match session {
-            Some(session) if on.epoch == run.epoch => {
-                on.sessions.put(Warm { id, key, bytes, lease, session, last_used: used })
-            }
-            Some(session) => Some(Warm { id, key, bytes, lease, session, last_used: used }),
-            None => {
-                self.give_back(lease);
-                None
-            }
-        };
-        if let Some(closed) = unused {
-            self.give_back(closed.lease);
-            self.discarded.sessions.push(closed.session);
+        on.ended(id, run.expected_end, run.session.is_own());
+        if let Holding::Own(held) = run.session {
+            self.return_session(run.device, run.epoch, held, session);
         }
         self.give_back(run.lease);
         for key in &run.references {
@@ -124,8 +108,36 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// A session that can be used again stays warm; otherwise its lease comes back.
+    fn return_session(&mut self, device: DeviceId, epoch: u32, held: HeldSession, session: Option<H::Session>) {
+        let last_used = self.next_use();
+        let on = &mut self.devices[device.index()];
+        if let Some(at) = on.sessions_busy.iter().position(|key| *key == held.key) {
+            on.sessions_busy.swap_remove(at);
+        }
+        let HeldSession { id, key, bytes, lease } = held;
+        let Some(session) = session else { return self.give_back(lease) };
+        let warm = Warm { id, key, bytes, lease, session, last_used };
+        let closed = if on.epoch == epoch { on.sessions.put(warm) } else { Some(warm) };
+        if let Some(closed) = closed {
+            self.give_back(closed.lease);
+            self.discarded.sessions.push(closed.session);
+        }
+    }
+
+    /// Takes a run back that its slot did not start, as if it had never been taken.
+    pub fn put_back(&mut self, now: Moment, run: RunId) {
+        let Some(state) = self.runs.remove(run.0) else { return };
+        self.return_leases(run, &state, None);
+        if let Some(task) = self.tasks.get_mut(state.task).filter(|_| !state.abandoned) {
+            task.phase = Phase::Stranded;
+            self.place(now, state.task);
+        }
+    }
+
     fn explored(&mut self, run: &Run) {
-        let cell = self.workloads.cell_mut(run.session.key.workload, run.session.key.rung, run.device);
+        let key = run.session.key();
+        let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         cell.exploring = cell.exploring.saturating_sub(1);
     }
 
@@ -162,7 +174,7 @@ impl<H: Host> Scheduler<H> {
 
     /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.
     fn learn(&mut self, run: &Run, units: u64, measured: Measured) -> bool {
-        let key = run.session.key;
+        let key = run.session.key();
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         let unmeasured = cell.cost.run(units).is_none();
         cell.cost.learn_run(units, measured.run);

@@ -29,6 +29,8 @@ pub(super) struct DeviceState<H: Host> {
     /// Predicted time of the queued tasks, by priority.
     pub(super) backlog: [Nanos; Priority::LEVELS],
     pub(super) running: SmallVec<[RunId; 8]>,
+    /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
+    slots_used: usize,
     /// The sum of the moments at which the running tasks should end.
     ends_sum: u128,
     pub(super) sessions: Sessions<H::Session>,
@@ -50,6 +52,7 @@ impl<H: Host> DeviceState<H> {
             queue: DeviceQueue::default(),
             backlog: [Nanos::ZERO; Priority::LEVELS],
             running: SmallVec::new(),
+            slots_used: 0,
             ends_sum: 0,
             sessions: Sessions::default(),
             sessions_busy: SmallVec::new(),
@@ -60,7 +63,11 @@ impl<H: Host> DeviceState<H> {
     }
 
     pub(super) fn has_free_slot(&self) -> bool {
-        self.running.len() < self.spec.slots
+        self.slots_used < self.spec.slots
+    }
+
+    pub(super) fn slots_used(&self) -> usize {
+        self.slots_used
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -88,14 +95,16 @@ impl<H: Host> DeviceState<H> {
         (running > 0).then(|| Nanos(self.remaining(now) / running))
     }
 
-    pub(super) fn began(&mut self, run: RunId, expected_end: Moment) {
+    pub(super) fn began(&mut self, run: RunId, expected_end: Moment, takes_slot: bool) {
         self.running.push(run);
+        self.slots_used += usize::from(takes_slot);
         self.ends_sum += u128::from(expected_end.0);
     }
 
-    pub(super) fn ended(&mut self, run: RunId, expected_end: Moment) {
+    pub(super) fn ended(&mut self, run: RunId, expected_end: Moment, took_slot: bool) {
         if let Some(at) = self.running.iter().position(|other| *other == run) {
             self.running.swap_remove(at);
+            self.slots_used -= usize::from(took_slot);
             self.ends_sum -= u128::from(expected_end.0);
         }
     }
@@ -162,6 +171,28 @@ impl<J> TaskState<J> {
 
 /// A session as a run holds it.
 #[derive(Copy, Clone, Debug)]
+pub(super) enum Holding {
+    /// Its own.
+    Own(HeldSession),
+    /// That of the run it stands behind in the same slot.
+    Behind(SessionKey),
+}
+
+impl Holding {
+    pub(super) fn key(&self) -> SessionKey {
+        match self {
+            Self::Own(held) => held.key,
+            Self::Behind(key) => *key,
+        }
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
+/// An open session and what it was promised.
+#[derive(Copy, Clone, Debug)]
 pub(super) struct HeldSession {
     pub(super) id: SessionId,
     pub(super) key: SessionKey,
@@ -177,7 +208,7 @@ pub(super) struct Run {
     pub(super) epoch: u32,
     pub(super) rung: usize,
     pub(super) lease: LeaseId,
-    pub(super) session: HeldSession,
+    pub(super) session: Holding,
     pub(super) references: SmallVec<[PreparedKey; 1]>,
     pub(super) started_at: Moment,
     pub(super) expected_end: Moment,

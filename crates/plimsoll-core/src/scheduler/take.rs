@@ -6,10 +6,11 @@ use smallvec::SmallVec;
 
 use super::choose::{Choice, prepared_key};
 use super::room::{Discards, Needs};
-use super::state::{HeldSession, Phase, Run, RunId};
+use super::state::{HeldSession, Holding, Phase, Run, RunId};
 use super::{Estimate, Host, Scheduler};
 use crate::event::What;
 use crate::residency::Presence;
+use crate::sessions::SessionKey;
 use crate::task::TaskSpec;
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Rung, SessionId, TaskId};
 
@@ -27,6 +28,8 @@ pub enum SessionTurn<S> {
     Warm(S),
     /// Open one.
     Open,
+    /// Use that of the run before, in the same slot.
+    Behind,
 }
 
 /// A reference for a run.
@@ -66,9 +69,26 @@ impl<H: Host> Scheduler<H> {
             return None;
         }
         if let Some(task) = self.next_startable(now, device) {
-            return self.start(now, task);
+            return self.start(now, task, None);
         }
         self.take_over(now, device)
+    }
+
+    /// Another task for the slot of a run that was just taken, to be run right after it on the same session. For tasks
+    /// so short that asking for each of them would cost more than running it.
+    pub fn take_behind(&mut self, now: Moment, head: RunId) -> Option<Assignment<H>> {
+        let ahead = self.runs.get(head.0)?;
+        let (device, key) = (ahead.device, ahead.session.key());
+        let task = self.device(device).queue.nth(0)?;
+        let state = self.tasks.get(task)?;
+        let Phase::Queued { rung, estimate, .. } = state.phase else { return None };
+        let rung = &state.spec.ladder.rungs()[rung];
+        let fits_behind = estimate.measured
+            && self.device(device).health.is_well()
+            && super::choose::session_key(&state.spec, rung) == key
+            && self.references_on(device, &state.spec, rung) == Presence::Ready
+            && self.ledger.check(device, rung.footprint.task).is_ok();
+        if fits_behind { self.start(now, task, Some(key)) } else { None }
     }
 
     /// The first task of the queue that fits now; one whose references are all there goes before others of its level.
@@ -175,7 +195,7 @@ impl<H: Host> Scheduler<H> {
         self.dequeue(task);
         self.enqueue(now, task, choice);
         self.note(now, || What::Moved { task, from, to: helper });
-        self.start(now, task)
+        self.start(now, task, None)
     }
 
     /// What the task would cost here and by how much it would be done sooner, if it would.
@@ -201,13 +221,16 @@ impl<H: Host> Scheduler<H> {
         (gain > 0).then_some((here, gain))
     }
 
-    /// Dequeues a task and gives it everything it needs.
-    fn start(&mut self, now: Moment, task: TaskId) -> Option<Assignment<H>> {
+    /// Dequeues a task and gives it everything it needs; behind another run it needs no session of its own.
+    fn start(&mut self, now: Moment, task: TaskId, behind: Option<SessionKey>) -> Option<Assignment<H>> {
         let state = self.tasks.get(task)?;
         let Phase::Queued { device, rung: at, estimate, .. } = state.phase else { return None };
         let rung = &state.spec.ladder.rungs()[at];
         let (name, total) = (rung.name, rung.footprint.total(state.spec.references.len()));
-        let needs = self.needs(device, &state.spec, rung);
+        let mut needs = self.needs(device, &state.spec, rung);
+        if behind.is_some() {
+            needs.session = None;
+        }
         let mut discards = Discards::default();
         let lease = self.reserve(now, device, &needs, &mut discards)?;
         self.dequeue(task);
@@ -216,7 +239,10 @@ impl<H: Host> Scheduler<H> {
             let workload = self.tasks.get(task)?.spec.workload;
             self.workloads.cell_mut(workload, name, device).exploring += 1;
         }
-        let (held, session) = self.hold_session(device, &needs);
+        let (held, session) = match behind {
+            Some(key) => (Holding::Behind(key), SessionTurn::Behind),
+            None => self.hold_session(device, &needs),
+        };
         let references = self.hold_references(task, device, &needs);
         let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
         let misses = references.len() as u16 - hits;
@@ -235,7 +261,7 @@ impl<H: Host> Scheduler<H> {
             abandoned: false,
         }));
         let on = self.device_mut(device);
-        on.began(run, now + estimate.occupies());
+        on.began(run, now + estimate.occupies(), behind.is_none());
         on.stats.dispatched += 1;
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
@@ -244,7 +270,7 @@ impl<H: Host> Scheduler<H> {
         state.phase = Phase::Running { run };
         state.short_since = None;
         let (waited, job) = (now.since(state.ready_at), state.job.clone());
-        let warm = matches!(session, SessionTurn::Warm(_));
+        let warm = !matches!(session, SessionTurn::Open);
         self.note(now, || What::Started { task, rung: name, device, waited, bytes: total, warm, hits, misses });
         Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
     }
@@ -268,18 +294,18 @@ impl<H: Host> Scheduler<H> {
         self.ledger.reserve(device, needs.task + spare).ok()
     }
 
-    fn hold_session(&mut self, device: DeviceId, needs: &Needs) -> (HeldSession, SessionTurn<H::Session>) {
+    fn hold_session(&mut self, device: DeviceId, needs: &Needs) -> (Holding, SessionTurn<H::Session>) {
         let key = needs.session_key;
         let id = SessionId(self.next_use());
         let on = self.device_mut(device);
         on.sessions_busy.push(key);
         if let Some(warm) = on.sessions.take(&key) {
             let held = HeldSession { id: warm.id, key, bytes: warm.bytes, lease: warm.lease };
-            return (held, SessionTurn::Warm(warm.session));
+            return (Holding::Own(held), SessionTurn::Warm(warm.session));
         }
         let bytes = needs.session.unwrap_or_default();
         let lease = self.ledger.reserve(device, bytes).expect("the whole footprint was checked just before");
-        (HeldSession { id, key, bytes, lease }, SessionTurn::Open)
+        (Holding::Own(HeldSession { id, key, bytes, lease }), SessionTurn::Open)
     }
 
     fn hold_references(

@@ -116,7 +116,10 @@ struct Flight {
     device: DeviceId,
     generation: u32,
     result: Result<(), Fault>,
-    session: Allocation,
+    /// `None` if it stands behind another and uses its session.
+    session: Option<Allocation>,
+    /// Runs that follow it in the same slot, and land with it.
+    behind: Vec<usize>,
     task_bytes: Allocation,
     held: Vec<Rc<Allocation>>,
     measured: Measured,
@@ -281,7 +284,9 @@ impl World {
                 let device = DeviceId(at as u16);
                 while let Some(assignment) = self.scheduler.take(self.now, device) {
                     took = true;
-                    self.fly(device, assignment)?;
+                    let head = assignment.run;
+                    let flight = self.fly(device, assignment)?;
+                    self.follow(device, head, flight)?;
                 }
             }
             if !took {
@@ -290,6 +295,18 @@ impl World {
         }
         self.follow_up();
         self.plan_tick();
+        Ok(())
+    }
+
+    /// Sometimes a slot takes several runs at once.
+    fn follow(&mut self, device: DeviceId, head: RunId, flight: usize) -> Result<(), String> {
+        while self.dice.chance(0.2) {
+            let Some(assignment) = self.scheduler.take_behind(self.now, head) else { break };
+            let behind = self.fly(device, assignment)?;
+            if let Some(head) = &mut self.flights[flight] {
+                head.behind.push(behind);
+            }
+        }
         Ok(())
     }
 
@@ -341,7 +358,7 @@ impl World {
         let mut spec = self.tasks[job].spec.clone();
         let before: Option<_> = self.tasks[job].predecessors.iter().map(|&before| self.tasks[before].id).collect();
         // A full queue, or a predecessor that is itself still waiting to be taken in: the caller comes back.
-        let come_back = self.now + Nanos::millis(5);
+        let come_back = self.now + Nanos::millis(100);
         let Some(after) = before else { return self.plan(come_back, Happening::Submit(job)) };
         spec.after = after;
         match self.scheduler.submit(self.now, spec, job) {
@@ -351,7 +368,7 @@ impl World {
     }
 
     /// Starts an attempt and decides, unseen by the scheduler, how it will go.
-    fn fly(&mut self, device: DeviceId, assignment: Assignment<Pretend>) -> Result<(), String> {
+    fn fly(&mut self, device: DeviceId, assignment: Assignment<Pretend>) -> Result<usize, String> {
         let Assignment { run, job, rung, discards, session, references, .. } = assignment;
         drop(discards);
         let task = &self.tasks[job];
@@ -363,9 +380,11 @@ impl World {
         let account = self.devices[device.index()].account.clone();
         let opens = matches!(session, SessionTurn::Open);
         let session = match session {
-            SessionTurn::Warm(session) => session,
-            SessionTurn::Open => account.allocate(footprint.session),
+            SessionTurn::Warm(session) => Some(session),
+            SessionTurn::Open => Some(account.allocate(footprint.session)),
+            SessionTurn::Behind => None,
         };
+        let lands_alone = session.is_some();
         let speed = self.devices[device.index()].gpu.speed;
         let mut held = Vec::new();
         let mut clock = self.now + if opens { cost.open.scaled(1.0 / speed) } else { Nanos::ZERO };
@@ -393,10 +412,14 @@ impl World {
             peak: Some(footprint.total(held.len())),
         };
         let generation = self.devices[device.index()].generation;
-        let flown = Flight { run, job, device, generation, result, session, task_bytes, held, measured };
+        let behind = Vec::new();
+        let flown = Flight { run, job, device, generation, result, session, behind, task_bytes, held, measured };
         self.flights.push(Some(flown));
-        self.plan(clock + took, Happening::Land(flight));
-        self.check_line(device)
+        if lands_alone {
+            self.plan(clock + took, Happening::Land(flight));
+        }
+        self.check_line(device)?;
+        Ok(flight)
     }
 
     /// How long an attempt takes and how it ends.
@@ -446,13 +469,28 @@ impl World {
 
     fn land(&mut self, flight: usize) {
         let Some(state) = self.flights[flight].take() else { return };
-        let Flight { run, job, device, result, session, task_bytes, held, measured, .. } = state;
+        let Flight { run, job, device, result, session, behind, task_bytes, held, measured, .. } = state;
         drop((task_bytes, held));
-        let session = result.is_ok().then_some(session);
+        let session = session.filter(|_| result.is_ok());
+        for follower in behind {
+            match session {
+                Some(_) => self.land(follower),
+                // The session died with the head: who stood behind it was never started.
+                None => self.ground(follower),
+            }
+        }
         let outcome = Outcome { result, session, measured };
         if let Settled::Done(report) = self.scheduler.settle(self.now, run, outcome) {
             debug_assert_eq!(report.device, device);
             self.end(job, Ok(device));
+        }
+    }
+
+    fn ground(&mut self, flight: usize) {
+        if let Some(state) = self.flights[flight].take() {
+            let run = state.run;
+            drop(state);
+            self.scheduler.put_back(self.now, run);
         }
     }
 
@@ -464,7 +502,7 @@ impl World {
         self.devices[device.index()].generation += 1;
         for at in 0..self.flights.len() {
             let Some(flight) = &mut self.flights[at] else { continue };
-            if flight.device == device {
+            if flight.device == device && flight.session.is_some() {
                 flight.result = Err(Fault::DeviceLost { detail: "simulated".into() });
                 self.land(at);
             }
