@@ -4,6 +4,7 @@ mod backend;
 mod device;
 pub mod gauge;
 mod kernel;
+pub mod profile_file;
 
 pub use backend::{Backend, Buffer, Launch, POISON, read_floats};
 pub use device::{Device, DeviceFacts, MemoryReading, Nature};
