@@ -157,7 +157,8 @@ fn only_parents(last: u64) -> Profile {
 
 fn wait_for_cell(file: &ProfileFile, name: &str) {
     let start = Instant::now();
-    while !file.load(NOW).expect("readable").profile.is_some_and(|profile| profile.cell(&key(name)).is_some()) {
+    let missing = |profile: Profile| profile.cell(&key(name)).is_none();
+    while file.load(NOW).expect("readable").profile.is_none_or(missing) {
         assert!(start.elapsed() < PATIENCE, "the writer never wrote {name}");
         thread::sleep(Duration::from_millis(1));
     }
