@@ -1,6 +1,6 @@
 //! Prints makespan ÷ lower bound of every graph on every platform, for the budgets given as arguments.
 //!
-//! `cargo run --release -p plimsoll-testkit --example lookahead -- 1 64 128 1000 10000`
+//! `cargo run --release -p plimsoll-testkit --example lookahead -- 1 64 256 1000 10000`
 
 use std::time::{Duration, Instant};
 
