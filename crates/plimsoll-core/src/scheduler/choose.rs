@@ -174,7 +174,7 @@ impl<H: Host> Scheduler<H> {
         possible
     }
 
-    fn assess(
+    pub(super) fn assess(
         &self,
         now: Moment,
         spec: &TaskSpec,

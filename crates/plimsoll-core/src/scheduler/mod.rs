@@ -9,16 +9,20 @@
 //! | `room.rs` | which idle session or reference goes to make room? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
 //! | `recover.rs` | it failed: step down, move, or report? |
+//! | `ahead.rs` | the whole set is known: which order and devices end it first? |
+//! | `learnt.rs` | what of all this outlives the process? |
 //! | `devices.rs` | which devices work, and where are their lines? |
 //! | `tick.rs` | what is due: deadlines, stalls, tries, waits that have lasted too long? |
 //!
 //! Never starts a thread, reads a clock, or looks into a job: facts come in with the time, decisions go out.
 //! Invariant: a task that was taken in ends exactly once (`testkit::fuzz`).
 
+mod ahead;
 mod choose;
 mod devices;
 mod failed_lately;
 mod invariants;
+mod learnt;
 mod place;
 mod recover;
 mod room;
@@ -31,6 +35,7 @@ mod tick;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
 pub use room::Discards;
@@ -77,7 +82,7 @@ impl Default for Config {
             queue_limit: 16_384,
             strategy: Strategy::default(),
             memory_wait_max: Nanos::seconds(30),
-            lookahead: 0,
+            lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
             software: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -121,6 +126,7 @@ pub struct Scheduler<H: Host> {
     uses: u64,
     since: Moment,
     leases_outside: usize,
+    learnt: learnt::Learnt,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -147,6 +153,7 @@ impl<H: Host> Scheduler<H> {
             uses: 0,
             since: now,
             leases_outside: 0,
+            learnt: Default::default(),
             discarded: Discards::default(),
             events: None,
         }

@@ -185,12 +185,16 @@ impl<H: Host> Scheduler<H> {
             cell.cost.learn_reference(units, Nanos(each));
         }
         // A failure never hides a later success at its size.
-        cell.cost.succeeded(units, run.estimate.bytes);
+        let refuted = cell.cost.succeeded(units, run.estimate.bytes);
         if let Some(peak) = measured.peak.filter(|peak| *peak > run.estimate.bytes && run.estimate.bytes > Bytes::ZERO)
         {
             cell.bytes_factor = cell.bytes_factor.max(1.0) * (peak.0 as f64 / run.estimate.bytes.0 as f64);
         }
-        unmeasured && cell.exploring > 0
+        let first_figures = unmeasured && cell.exploring > 0;
+        if refuted {
+            self.note_success(key, run.device, units, run.estimate.bytes);
+        }
+        first_figures
     }
 
     /// A slot and perhaps memory are free again.
