@@ -8,8 +8,8 @@ use std::thread;
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::gauge::Gauge;
-use plimsoll_runtime::probe::{Blur, blur, blur_full, blur_strip, known_answer, sum, sum_bytes};
-use plimsoll_runtime::{Backend, Device, Launch, POISON, check};
+use plimsoll_runtime::probe::{Blur, blur_full, blur_strip, known_answer, sum, sum_bytes};
+use plimsoll_runtime::{Backend, Buffer, Device, Launch, POISON, check};
 
 /// The memory limit with which a device must be opened for this suite: small enough to fill it quickly.
 pub const MEMORY: Bytes = Bytes::mib(64);
@@ -57,6 +57,7 @@ macro_rules! conformance {
                 tells_its_facts
                 reads_what_was_written
                 outputs_start_poisoned
+                calls_take_effect_in_order
                 known_answer_is_right
                 blur_agrees_with_its_twin
                 sum_agrees_with_its_twin
@@ -98,7 +99,7 @@ fn on_the_cpu<T>(work: impl FnOnce(&mut dyn Backend) -> Result<T, Fault>) -> T {
     work(&mut *slot).expect("the CPU does the work")
 }
 
-fn words(slot: &mut dyn Backend, buffer: &plimsoll_runtime::Buffer) -> Vec<u32> {
+fn words(slot: &mut dyn Backend, buffer: &Buffer) -> Vec<u32> {
     let mut words = vec![0; buffer.bytes().0 as usize / 4];
     slot.read(buffer, Bytes::ZERO, bytemuck::cast_slice_mut(&mut words)).expect("a read");
     words
@@ -177,6 +178,28 @@ pub fn outputs_start_poisoned(subject: &Subject) {
         WrongAnswer { .. },
         "reading what nothing has written"
     );
+}
+
+/// A write after a launch does not reach that launch, however many are on their way before anything is read.
+pub fn calls_take_effect_in_order(subject: &Subject) {
+    const ROUNDS: u32 = 200;
+    let mut slot = subject.slot();
+    let source = slot.allocate(Bytes(4)).expect("memory");
+    let target = slot.allocate(Bytes(4 * u64::from(ROUNDS))).expect("memory");
+    for round in 0..ROUNDS {
+        slot.write(&source, Bytes::ZERO, bytemuck::bytes_of(&(round as f32))).expect("a write");
+        // The sum of one value, put at place `round`.
+        let params = [1, round, 0, 0];
+        let launch = Launch {
+            kernel: &sum::KERNEL,
+            buffers: &[&source, &target],
+            params: bytemuck::bytes_of(&params),
+            groups: [1, 1, 1],
+        };
+        slot.launch(&launch).expect("a launch");
+    }
+    let wanted: Vec<u32> = (0..ROUNDS).map(|round| (round as f32).to_bits()).collect();
+    assert_eq!(words(&mut *slot, &target), wanted);
 }
 
 /// The known-answer kernel gives the closed form's words, every time, as does its twin.
@@ -388,7 +411,7 @@ pub fn slots_share_buffers(subject: &Subject) {
     maker.write(&source, Bytes::ZERO, bytemuck::cast_slice(&values)).expect("a write");
     let params: [u32; 4] = [5000, 0, 0, 0];
     let launch = Launch {
-        kernel: &plimsoll_runtime::probe::sum::KERNEL,
+        kernel: &sum::KERNEL,
         buffers: &[&source, &reduced],
         params: bytemuck::bytes_of(&params),
         groups: [5, 1, 1],
@@ -439,7 +462,7 @@ pub fn loss_is_told_and_survived(subject: &Subject) {
     let blur = Blur::new(33, 17, 2).expect("a size that can be blurred");
     let pixels = noise(33 * 17, 7);
     let wanted = on_the_cpu(|cpu| blur_full(cpu, blur, &pixels));
-    let got = blur::blur_full(&mut *fresh, blur, &pixels).expect("a blur");
+    let got = blur_full(&mut *fresh, blur, &pixels).expect("a blur");
     assert_close(&got, &wanted, BLUR_TOLERANCE, "after coming back");
     drop(fresh);
     assert_eq!(subject.ours(), Bytes::ZERO);
