@@ -3,12 +3,34 @@
 //! **Invariant:** nothing here starts a thread, reads a clock, opens a file, names a GPU API or draws an unseeded
 //! random number (`tidy::core_is_pure`).
 
+pub mod arbiter;
+pub mod balancer;
+pub mod dice;
+pub mod error;
+pub mod event;
 mod fault;
+pub mod health;
+pub mod histogram;
 mod ids;
+pub mod ledger;
+pub mod line;
+pub mod lookahead;
+pub mod profile;
+mod queue;
+pub mod residency;
 mod rung;
+pub mod scheduler;
+mod sessions;
+pub mod stats;
+pub mod task;
 mod units;
 
+pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};
+pub use health::Ailment;
 pub use ids::{ContentKey, DeviceId, DeviceSet, SessionId, TaskId, WorkloadId};
+pub use ledger::Shortfall;
 pub use rung::{DeviceKind, Footprint, Ladder, Place, Rung};
+pub use scheduler::Scheduler;
+pub use task::{Priority, TaskSpec};
 pub use units::{Bytes, Moment, Nanos, ParseBytesError, Quality, UnixSeconds};

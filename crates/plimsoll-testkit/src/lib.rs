@@ -1,4 +1,6 @@
-//! Pretends, so that what rarely happens can be tested every time.
+//! Pretends: virtual devices, a virtual clock, task graphs, and the suite every device must pass.
 
 pub mod conformance;
+pub mod graph;
+pub mod sim;
 pub mod virtual_device;

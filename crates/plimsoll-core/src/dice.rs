@@ -1,0 +1,45 @@
+//! Seeded numbers, so that whatever was drawn can be drawn again.
+//! Never used for anything that has to be unguessable.
+//! Invariant: the same seed gives the same numbers on every machine.
+
+/// SplitMix64: one multiply-xor round per number, and no state to warm up.
+///
+/// ```
+/// use plimsoll_core::dice::Dice;
+/// let (mut a, mut b) = (Dice::new(7), Dice::new(7));
+/// assert_eq!(a.below(1000), b.below(1000));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Dice with this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Any number.
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`, which is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.within(0, end as u64) as usize
+    }
+
+    /// A number from `start` to just below `end`, which is larger.
+    pub fn within(&mut self, start: u64, end: u64) -> u64 {
+        debug_assert!(start < end);
+        start + ((u128::from(self.roll()) * u128::from(end - start)) >> 64) as u64
+    }
+
+    /// True this share of the time.
+    pub fn chance(&mut self, share: f64) -> bool {
+        (self.roll() >> 11) as f64 / (1_u64 << 53) as f64 <= share && share > 0.0
+    }
+}

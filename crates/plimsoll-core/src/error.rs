@@ -1,0 +1,187 @@
+//! How a task can end without a result, named by what the caller can do about it.
+
+use std::fmt;
+
+use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, Shortfall, TaskId};
+
+/// Why one rung on one device was not taken. Every candidate that was not chosen has one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The rung does not run on this kind of device.
+    WrongKind,
+    /// The caller excluded the device.
+    NotAllowed,
+    /// The caller asked for another rung, or forbade the ladder.
+    OtherRungAsked,
+    /// The rung's answer is not good enough.
+    QualityTooLow {
+        /// What it gives.
+        gives: Quality,
+        /// What was asked.
+        asked: Quality,
+    },
+    /// The device is in quarantine; it may come back.
+    Unwell(Ailment),
+    /// The device is given up on.
+    Gone(Ailment),
+    /// It needs more memory than the line, or than is free now.
+    NoRoom(Shortfall),
+    /// It ran out of memory here before, at this size or a smaller one.
+    FailedBefore {
+        /// The size at which it failed.
+        units: u64,
+    },
+    /// This task already tried it.
+    TriedAlready,
+    /// Another choice finishes sooner.
+    FinishesLater {
+        /// By how much.
+        by: Nanos,
+    },
+    /// The strategy picked another device for this rung.
+    OtherDevicePicked,
+}
+
+impl Refusal {
+    /// Whether the same question may be answered otherwise later without anything being learnt or changed.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unwell(_) | Self::NoRoom(Shortfall::NotNow { .. }) | Self::FinishesLater { .. })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongKind => write!(f, "does not run on this kind of device"),
+            Self::NotAllowed => write!(f, "device excluded by the caller"),
+            Self::OtherRungAsked => write!(f, "another rung was asked for"),
+            Self::QualityTooLow { gives, asked } => write!(f, "gives {gives} quality, {asked} asked"),
+            Self::Unwell(ailment) => write!(f, "device in quarantine: {ailment}"),
+            Self::Gone(ailment) => write!(f, "device gone: {ailment}"),
+            Self::NoRoom(shortfall) => write!(f, "{shortfall}"),
+            Self::FailedBefore { units } => write!(f, "ran out of memory before at {units} units"),
+            Self::TriedAlready => write!(f, "tried already"),
+            Self::FinishesLater { by } => write!(f, "would finish {by} later"),
+            Self::OtherDevicePicked => write!(f, "the strategy picked another device"),
+        }
+    }
+}
+
+/// One try at a task that did not give a result.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The rung that was tried.
+    pub rung: &'static str,
+    /// Where.
+    pub device: DeviceId,
+    /// What came of it.
+    pub setback: Setback,
+}
+
+/// What came of an attempt.
+#[derive(Clone, Debug)]
+pub enum Setback {
+    /// It was refused before anything ran.
+    Refused(Refusal),
+    /// It ran and failed.
+    Failed(Fault),
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}: ", self.rung, self.device)?;
+        match &self.setback {
+            Setback::Refused(refusal) => write!(f, "{refusal}"),
+            Setback::Failed(fault) => write!(f, "{fault}"),
+        }
+    }
+}
+
+fn listed(attempts: &[Attempt]) -> String {
+    attempts.iter().map(|attempt| format!("\n  {attempt}")).collect()
+}
+
+/// How a task ended without a result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// No allowed rung fits under the line of any allowed device.
+    /// Raise the limit, free memory, allow a lower quality, or make the task smaller.
+    #[error(
+        "never fits: the smallest rung needs {needed}, the highest line is {line}; \
+         raise the memory limit, free memory, or make the task smaller{}",
+        listed(attempts)
+    )]
+    NeverFits {
+        /// What the least demanding allowed rung needs.
+        needed: Bytes,
+        /// The highest line among the allowed devices.
+        line: Bytes,
+        /// Every refusal.
+        attempts: Vec<Attempt>,
+    },
+    /// Every rung was refused or failed.
+    #[error("every rung was tried or refused; allow more devices, rungs or time{}", listed(attempts))]
+    Exhausted {
+        /// Every attempt, in order, then the refusals.
+        attempts: Vec<Attempt>,
+    },
+    /// The deadline passed first.
+    #[error("the deadline passed {}", if *started { "while the task ran" } else { "before the task could start" })]
+    DeadlinePassed {
+        /// Whether it had started.
+        started: bool,
+    },
+    /// The caller cancelled it.
+    #[error("cancelled")]
+    Cancelled,
+    /// A task that had to succeed first did not.
+    #[error("{task}, which had to succeed first, failed: {cause}")]
+    PredecessorFailed {
+        /// The first task that failed.
+        task: TaskId,
+        /// Its error.
+        cause: Box<TaskError>,
+    },
+    /// The work panicked: a defect in the workload.
+    #[error("the task panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// The work itself failed.
+    #[error("{0}")]
+    WorkFailed(Cause),
+    /// The orchestrator was shut down before the task could end.
+    #[error("the orchestrator was shut down before the task ended")]
+    ShutDown,
+}
+
+impl TaskError {
+    /// The first cause in a chain of predecessors.
+    pub fn first_cause(&self) -> &Self {
+        match self {
+            Self::PredecessorFailed { cause, .. } => cause.first_cause(),
+            other => other,
+        }
+    }
+}
+
+/// Why a task was not taken in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitRefusal {
+    /// The queue is full. Wait for a result, then submit again.
+    #[error("the queue is full ({limit} tasks); wait for a result, then submit again")]
+    QueueFull {
+        /// How many tasks it holds.
+        limit: usize,
+    },
+    /// Work is no longer accepted.
+    #[error("the orchestrator is shutting down")]
+    ShuttingDown,
+    /// The workload is not registered here.
+    #[error("the workload is not registered with this orchestrator")]
+    UnknownWorkload,
+}

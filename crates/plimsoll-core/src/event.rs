@@ -1,0 +1,189 @@
+//! One fact about what happened. Telemetry, traces, progress and replay are all made from these.
+//! Never carries pixels, payloads or text that must be parsed.
+//! Invariant: when nobody listens, nothing is built and nothing is kept.
+
+use serde::Serialize;
+
+use crate::{Ailment, Bytes, DeviceId, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
+
+/// A fact and when it was so.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// When.
+    pub at: Moment,
+    /// What.
+    pub what: What,
+}
+
+/// Why an attempt failed, without its text.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// Out of memory, at this moment.
+    OutOfMemory(MemoryMoment),
+    /// The device went away.
+    DeviceLost,
+    /// The device answered wrongly.
+    WrongAnswer,
+    /// The device did not answer.
+    Stalled,
+    /// Stopped by the caller or the deadline.
+    Cancelled,
+    /// The work panicked.
+    Panicked,
+    /// The work failed.
+    WorkFailed,
+}
+
+/// How a task ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// With a result.
+    Done,
+    /// Without one.
+    Failed,
+    /// Stopped by the caller.
+    Cancelled,
+    /// Its deadline passed.
+    DeadlinePassed,
+}
+
+/// What happened.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// A task was taken in.
+    Submitted {
+        /// Which.
+        task: TaskId,
+        /// Of which workload.
+        workload: WorkloadId,
+        /// How much of it.
+        units: u64,
+    },
+    /// A rung and a device were chosen for it.
+    Placed {
+        /// Which task.
+        task: TaskId,
+        /// The rung.
+        rung: &'static str,
+        /// The device.
+        device: DeviceId,
+        /// When it is expected to finish.
+        finish: Moment,
+    },
+    /// A device that had nothing to do took it over.
+    Moved {
+        /// Which task.
+        task: TaskId,
+        /// From here.
+        from: DeviceId,
+        /// To here.
+        to: DeviceId,
+    },
+    /// It started on a device.
+    Started {
+        /// Which task.
+        task: TaskId,
+        /// The rung.
+        rung: &'static str,
+        /// The device.
+        device: DeviceId,
+        /// How long it waited since it could first have started.
+        waited: Nanos,
+        /// Bytes promised to it, its session and its references included.
+        bytes: Bytes,
+        /// Whether it found a warm session.
+        warm: bool,
+        /// References found prepared.
+        hits: u16,
+        /// References it has to prepare.
+        misses: u16,
+    },
+    /// One attempt at it succeeded.
+    Ran {
+        /// Which task.
+        task: TaskId,
+        /// The rung.
+        rung: &'static str,
+        /// The device.
+        device: DeviceId,
+        /// Time to prepare references.
+        bring: Nanos,
+        /// Time to open the session.
+        open: Nanos,
+        /// Time to run.
+        run: Nanos,
+        /// The most bytes it held.
+        peak: Bytes,
+    },
+    /// One attempt at it failed.
+    AttemptFailed {
+        /// Which task.
+        task: TaskId,
+        /// The rung.
+        rung: &'static str,
+        /// The device.
+        device: DeviceId,
+        /// Why.
+        fault: FaultKind,
+    },
+    /// It ended.
+    Ended {
+        /// Which task.
+        task: TaskId,
+        /// How.
+        end: End,
+    },
+    /// Something idle was given up to make room.
+    MadeRoom {
+        /// On this device.
+        device: DeviceId,
+        /// Sessions closed.
+        sessions: u16,
+        /// References evicted.
+        references: u16,
+    },
+    /// A device was put into quarantine.
+    Quarantined {
+        /// Which.
+        device: DeviceId,
+        /// Why.
+        ailment: Ailment,
+    },
+    /// A device proved itself and takes work.
+    Returned {
+        /// Which.
+        device: DeviceId,
+    },
+    /// A device is given up on.
+    Gone {
+        /// Which.
+        device: DeviceId,
+    },
+    /// A device's line moved.
+    LineMoved {
+        /// Which.
+        device: DeviceId,
+        /// Where it is now.
+        line: Bytes,
+        /// What is promised.
+        promised: Bytes,
+    },
+}
+
+impl From<&crate::Fault> for FaultKind {
+    fn from(fault: &crate::Fault) -> Self {
+        use crate::Fault;
+        match fault {
+            Fault::OutOfMemory { moment, .. } => Self::OutOfMemory(*moment),
+            Fault::DeviceLost { .. } => Self::DeviceLost,
+            Fault::WrongAnswer { .. } => Self::WrongAnswer,
+            Fault::Stalled { .. } => Self::Stalled,
+            Fault::Cancelled => Self::Cancelled,
+            Fault::Panicked { .. } => Self::Panicked,
+            Fault::WorkFailed(_) => Self::WorkFailed,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Properties of every plan, held against an executor written from the rule alone.
+
+use proptest::prelude::*;
+use smallvec::SmallVec;
+
+use super::*;
+use crate::DeviceSet;
+
+/// The rule of `README.md`, as plainly as it can be written: no classes, no bit sets, no heap. Returns the makespan.
+fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
+    let mut end: Vec<Option<u64>> = vec![None; tasks.len()];
+    let mut slots: Vec<Vec<u64>> = devices.iter().map(|d| vec![d.free_at.0; d.slots.min(tasks.len())]).collect();
+    let mut done = vec![false; tasks.len()];
+    let mut now = 0;
+    loop {
+        // Everything that has ended by now, before anything starts.
+        (0..tasks.len()).for_each(|task| done[task] = end[task].is_some_and(|end| end <= now));
+        let mut taken: Vec<usize> = Vec::new();
+        for (device, slots) in slots.iter_mut().enumerate() {
+            for slot in slots.iter_mut().filter(|free_at| **free_at <= now) {
+                let ready = |&task: &usize| {
+                    plan.steps[task].device == device
+                        && end[task].is_none()
+                        && tasks[task].after.iter().all(|&before| done[before as usize])
+                };
+                let Some(task) = (0..tasks.len()).filter(ready).min_by_key(|&task| plan.steps[task].rank) else {
+                    break;
+                };
+                *slot = now + tasks[task].costs[device].expect("planned where it can run").0;
+                end[task] = Some(*slot);
+                taken.push(task);
+            }
+        }
+        if taken.iter().any(|&task| end[task] == Some(now)) {
+            continue;
+        }
+        let ends = end.iter().flatten().chain(slots.iter().flatten()).copied();
+        match ends.filter(|&at| at > now).min() {
+            Some(next) => now = next,
+            None => break,
+        }
+    }
+    assert!(end.iter().all(Option::is_some), "a task never started");
+    end.into_iter().flatten().max().unwrap_or(0)
+}
+
+fn device() -> impl Strategy<Value = KnownDevice> {
+    (prop_oneof![1 => Just(0), 6 => 1usize..4], prop_oneof![3 => Just(0), 1 => 0u64..30])
+        .prop_map(|(slots, free_at)| KnownDevice { slots, free_at: Nanos(free_at) })
+}
+
+/// Small costs, so that ties and tasks of no cost are common; a third of the devices are twins of the one before.
+fn set() -> impl Strategy<Value = (Vec<KnownTask>, Vec<KnownDevice>)> {
+    let devices = prop::collection::vec((device(), 0u8..3), 0..4);
+    (1usize..4, devices).prop_flat_map(|(slots, rest)| {
+        let mut devices = vec![KnownDevice { slots, free_at: Nanos::ZERO }];
+        devices.extend(rest.iter().map(|&(device, _)| device));
+        let twin: Vec<bool> = rest.iter().map(|&(_, dice)| dice == 0).collect();
+        let count = devices.len();
+        let task = (
+            0u64..20,
+            prop::collection::vec(prop::option::weighted(0.8, 0u64..20), count),
+            prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            prop_oneof![4 => Just(0u8), 1 => 0u8..3],
+        );
+        prop::collection::vec(task, 0..40).prop_map(move |raw| {
+            let tasks = raw.into_iter().enumerate().map(|(place, (first, rest, after, urgency))| {
+                let mut costs: SmallVec<[Option<Nanos>; 4]> = rest.into_iter().map(|cost| cost.map(Nanos)).collect();
+                costs[0] = costs[0].or(Some(Nanos(first)));
+                (1..costs.len())
+                    .filter(|&device| twin[device - 1])
+                    .for_each(|device| costs[device] = costs[device - 1]);
+                let after = after.iter().filter(|_| place > 0).map(|index| index.index(place) as u32).collect();
+                KnownTask { costs, after, urgency }
+            });
+            (tasks.collect(), devices.clone())
+        })
+    })
+}
+
+/// The most urgent of a task and all that wait for it; tasks only wait for earlier ones here.
+fn inherited(tasks: &[KnownTask]) -> Vec<u8> {
+    let mut urgency: Vec<u8> = tasks.iter().map(|task| task.urgency).collect();
+    for task in (0..tasks.len()).rev() {
+        for &before in &tasks[task].after {
+            urgency[before as usize] = urgency[before as usize].max(urgency[task]);
+        }
+    }
+    urgency
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn the_executor_gets_the_makespan_the_plan_predicts((tasks, devices) in set(), simulations in 0u32..60, seed: u64) {
+        let plan = plan(&tasks, &devices, Budget { simulations, seed }).expect("a valid set");
+        prop_assert_eq!(Nanos(execute(&tasks, &devices, &plan)), plan.makespan);
+        prop_assert!(plan.simulations <= simulations.max(1));
+    }
+
+    #[test]
+    fn no_plan_beats_the_bound((tasks, devices) in set(), seed: u64) {
+        let plan = plan(&tasks, &devices, Budget { simulations: 100, seed }).expect("a valid set");
+        prop_assert!(plan.lower_bound <= plan.makespan, "{} > {}", plan.lower_bound, plan.makespan);
+        prop_assert_eq!(plan.lower_bound, lower_bound(&tasks, &devices));
+    }
+
+    /// Giving up early is only a way to be quick: a limit refuses exactly the drafts that end after it.
+    #[test]
+    fn a_limit_refuses_what_ends_after_it_and_nothing_else((tasks, devices) in set(), recipe in 0..RECIPES.len()) {
+        let problem = Problem::new(&tasks, &devices).expect("a valid set");
+        let draft = Drafter::new(&problem, &Bound::new(&problem).prices).draft(RECIPES[recipe]);
+        let mut simulator = Simulator::new(&problem);
+        let makespan = simulator.play(&draft, UNLIMITED).expect("no limit");
+        prop_assert_eq!(simulator.play(&draft, makespan), Some(makespan));
+        if makespan > 0 {
+            prop_assert_eq!(simulator.play(&draft, makespan - 1), None);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_plan((tasks, devices) in set(), seed: u64) {
+        let budget = Budget { simulations: 40, seed };
+        prop_assert_eq!(plan(&tasks, &devices, budget), plan(&tasks, &devices, budget));
+    }
+
+    #[test]
+    fn more_simulations_never_make_a_plan_longer((tasks, devices) in set(), seed: u64) {
+        let makespan = |simulations| plan(&tasks, &devices, Budget { simulations, seed }).expect("a valid set").makespan;
+        prop_assert!(makespan(1) >= makespan(5) && makespan(5) >= makespan(50));
+    }
+
+    #[test]
+    fn the_more_urgent_ranks_first_and_no_rank_is_given_twice((tasks, devices) in set(), seed: u64) {
+        let plan = plan(&tasks, &devices, Budget { simulations: 40, seed }).expect("a valid set");
+        let urgency = inherited(&tasks);
+        let mut order: Vec<usize> = (0..tasks.len()).collect();
+        order.sort_by_key(|&task| plan.steps[task].rank);
+        prop_assert!(order.is_sorted_by(|&a, &b| plan.steps[a].rank < plan.steps[b].rank && urgency[a] >= urgency[b]));
+    }
+}
+
+const DEVICE: KnownDevice = KnownDevice { slots: 1, free_at: Nanos::ZERO };
+
+fn task<const N: usize>(costs: [u64; N], after: &[u32]) -> KnownTask {
+    KnownTask { costs: costs.map(|cost| Some(Nanos(cost))).into_iter().collect(), after: after.into(), urgency: 0 }
+}
+
+fn refusal(tasks: &[KnownTask], devices: &[KnownDevice]) -> PlanError {
+    assert_eq!(lower_bound(tasks, devices), Nanos::MAX);
+    plan(tasks, devices, Budget::default()).expect_err("not a set that can be planned")
+}
+
+#[test]
+fn a_set_that_cannot_be_planned_is_refused_with_the_task() {
+    let nowhere = KnownTask { costs: [Some(Nanos(1)), None].into_iter().collect(), ..KnownTask::default() };
+    let no_slots = KnownDevice { slots: 0, ..DEVICE };
+    assert_eq!(refusal(&[task([1], &[1]), task([1], &[0])], &[DEVICE]), PlanError::Cycle { task: 0 });
+    assert_eq!(refusal(&[task([1], &[0])], &[DEVICE]), PlanError::Cycle { task: 0 });
+    assert_eq!(refusal(&[task([1], &[7])], &[DEVICE]), PlanError::NoSuchTask { task: 0, after: 7 });
+    assert_eq!(refusal(&[nowhere], &[no_slots, DEVICE]), PlanError::FitsNowhere { task: 0 });
+    assert_eq!(
+        refusal(&[task([1], &[])], &[DEVICE, DEVICE]),
+        PlanError::CostsMismatch { task: 0, costs: 1, devices: 2 }
+    );
+    let devices = vec![DEVICE; DeviceSet::LIMIT + 1];
+    assert_eq!(refusal(&[], &devices), PlanError::TooManyDevices { devices: DeviceSet::LIMIT + 1 });
+}
+
+#[test]
+fn nothing_to_do_takes_no_time() {
+    for devices in [&[][..], &[DEVICE][..]] {
+        let plan = plan(&[], devices, Budget::default()).expect("an empty set is a set");
+        assert_eq!((plan.steps.len(), plan.makespan, plan.lower_bound), (0, Nanos::ZERO, Nanos::ZERO));
+    }
+}
+
+#[test]
+fn absurd_costs_saturate() {
+    let tasks = vec![task([u64::MAX, u64::MAX - 1], &[]), task([u64::MAX, 3], &[0])];
+    let late = KnownDevice { slots: usize::MAX, free_at: Nanos::MAX };
+    let plan = plan(&tasks, &[DEVICE, late], Budget::default()).expect("large is not wrong");
+    assert!(plan.lower_bound <= plan.makespan);
+}
+
+#[test]
+fn equal_devices_share_the_work() {
+    let tasks: Vec<_> = (0..12).map(|_| task([5, 5, 5], &[])).collect();
+    let plan = plan(&tasks, &[DEVICE; 3], Budget { simulations: 1, seed: 0 }).expect("a valid set");
+    assert_eq!(plan.makespan, Nanos(20));
+}
+
+#[test]
+fn the_bound_of_three_kinds_of_device_is_tight_where_each_has_its_own_work() {
+    let tasks: Vec<_> =
+        (0..30).map(|n| task([0, 1, 2].map(|kind| if n % 3 == kind { 100 } else { 1000 }), &[])).collect();
+    let plan = plan(&tasks, &[DEVICE; 3], Budget::default()).expect("a valid set");
+    assert_eq!((plan.lower_bound, plan.makespan), (Nanos(1000), Nanos(1000)));
+}
+
+#[test]
+fn a_large_set_gets_a_share_of_the_budget() {
+    let size = TASKS_WITH_FULL_BUDGET * 4;
+    let tasks: Vec<_> = (0..size as u32)
+        .map(|n| task([7 + u64::from(n % 5), 3], &[n.saturating_sub(40)][..usize::from(n > 99)]))
+        .collect();
+    let plan = plan(&tasks, &[DEVICE; 2], Budget { simulations: 16, seed: 1 }).expect("a valid set");
+    assert!((1..=4).contains(&plan.simulations));
+}

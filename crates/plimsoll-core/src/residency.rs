@@ -1,0 +1,322 @@
+//! Which prepared references lie on a device, and which may go when room is needed.
+//! Never prepares or frees anything itself; what is prepared is an opaque `R` that it keeps and hands out.
+//! Invariant: what is in use or being prepared is never evicted; each key is prepared by one task at a time.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::ledger::LeaseId;
+use crate::{Bytes, ContentKey, WorkloadId};
+
+/// References without a handle kept per device. A sweep visits few references at once; older ones are seldom seen again.
+pub const WINDOW: usize = 32;
+/// Evicted keys remembered per device, to notice content that comes back too soon.
+const GHOSTS: usize = 64;
+/// How many uses of other content an item outlives for each time it had to be brought back.
+const PROTECTION: u64 = 64;
+
+/// Content as one rung of one workload prepared it. Different rungs prepare the same content differently.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PreparedKey {
+    /// What was prepared.
+    pub content: ContentKey,
+    /// For which workload.
+    pub workload: WorkloadId,
+    /// For which of its rungs.
+    pub rung: &'static str,
+    /// With which parameters.
+    pub params: u64,
+}
+
+/// Counts of one device's references.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ResidencyCounts {
+    /// Uses that found the reference prepared.
+    pub hits: u64,
+    /// Uses that had to prepare it.
+    pub misses: u64,
+    /// References evicted to make room.
+    pub evictions: u64,
+    /// Misses on content that had been evicted shortly before.
+    pub returns: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Resident<R> {
+    bytes: Bytes,
+    lease: LeaseId,
+    /// `None` while it is being prepared.
+    prepared: Option<R>,
+    users: u32,
+    last_used: u64,
+    pinned: bool,
+    returns: u64,
+}
+
+impl<R> Resident<R> {
+    fn is_idle(&self) -> bool {
+        self.users == 0 && self.prepared.is_some()
+    }
+
+    /// Lower goes first.
+    fn worth(&self) -> (bool, u64) {
+        (self.pinned, self.last_used + self.returns * PROTECTION)
+    }
+}
+
+/// What is known of a key on a device.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Absent,
+    BeingPrepared,
+    Ready,
+}
+
+/// The references on one device.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf<R> {
+    /// By key and the epoch it was prepared in. Only the current epoch is found; what older ones left goes with its
+    /// last user.
+    items: FxHashMap<(PreparedKey, u32), Resident<R>>,
+    epoch: u32,
+    ghosts: VecDeque<PreparedKey>,
+    /// How many queued tasks will need a key: it will be there by the time they run.
+    expected: FxHashMap<PreparedKey, u32>,
+    idle_bytes: Bytes,
+    pub(crate) counts: ResidencyCounts,
+}
+
+impl<R> Default for Shelf<R> {
+    fn default() -> Self {
+        Self {
+            items: FxHashMap::default(),
+            epoch: 0,
+            ghosts: VecDeque::new(),
+            expected: FxHashMap::default(),
+            idle_bytes: Bytes::ZERO,
+            counts: ResidencyCounts::default(),
+        }
+    }
+}
+
+impl<R: Clone> Shelf<R> {
+    pub(crate) fn presence(&self, key: &PreparedKey) -> Presence {
+        match self.items.get(&(*key, self.epoch)) {
+            None => Presence::Absent,
+            Some(item) if item.prepared.is_none() => Presence::BeingPrepared,
+            Some(_) => Presence::Ready,
+        }
+    }
+
+    /// Whether a queued task will bring this key anyway.
+    pub(crate) fn is_expected(&self, key: &PreparedKey) -> bool {
+        self.expected.contains_key(key)
+    }
+
+    /// A task that needs this key entered the device's queue.
+    pub(crate) fn expect(&mut self, key: PreparedKey) {
+        *self.expected.entry(key).or_default() += 1;
+    }
+
+    /// A task that needs this key left the device's queue.
+    pub(crate) fn no_longer_expect(&mut self, key: &PreparedKey) {
+        if let Some(count) = self.expected.get_mut(key) {
+            *count -= 1;
+            if *count == 0 {
+                self.expected.remove(key);
+            }
+        }
+    }
+
+    /// The bytes of this key if it is idle: they count as free for others, but not for who needs it.
+    pub(crate) fn idle_bytes_of(&self, key: &PreparedKey) -> Bytes {
+        self.items.get(&(*key, self.epoch)).filter(|item| item.is_idle()).map_or(Bytes::ZERO, |item| item.bytes)
+    }
+
+    /// Bytes that could be freed now.
+    pub(crate) fn idle_bytes(&self) -> Bytes {
+        self.idle_bytes
+    }
+
+    /// Takes a ready item into use.
+    pub(crate) fn hit(&mut self, key: &PreparedKey, tick: u64) -> Option<R> {
+        let item = self.items.get_mut(&(*key, self.epoch))?;
+        let prepared = item.prepared.clone()?;
+        if item.users == 0 {
+            self.idle_bytes -= item.bytes;
+        }
+        item.users += 1;
+        item.last_used = tick;
+        self.counts.hits += 1;
+        Some(prepared)
+    }
+
+    /// Notes that a task prepares this key now, and uses it.
+    pub(crate) fn miss(&mut self, key: PreparedKey, bytes: Bytes, lease: LeaseId, pinned: bool, tick: u64) {
+        self.counts.misses += 1;
+        let returned = self.ghosts.iter().position(|ghost| *ghost == key);
+        let returns = match returned.and_then(|at| self.ghosts.remove(at)) {
+            Some(_) => {
+                self.counts.returns += 1;
+                1
+            }
+            None => 0,
+        };
+        let item = Resident { bytes, lease, prepared: None, users: 1, last_used: tick, pinned, returns };
+        self.items.insert((key, self.epoch), item);
+    }
+
+    /// The task that was preparing this key is done with it; others may use it.
+    pub(crate) fn ready(&mut self, key: &PreparedKey, epoch: u32, prepared: R) {
+        if let Some(item) = self.items.get_mut(&(*key, epoch)) {
+            item.prepared = Some(prepared);
+        }
+    }
+
+    /// A task no longer uses this key. If it was never prepared, or belongs to the past and has no other user, it goes.
+    pub(crate) fn release(&mut self, key: &PreparedKey, epoch: u32) -> Option<(Option<R>, LeaseId)> {
+        let item = self.items.get_mut(&(*key, epoch))?;
+        item.users = item.users.saturating_sub(1);
+        if item.prepared.is_none() || (item.users == 0 && epoch != self.epoch) {
+            return self.items.remove(&(*key, epoch)).map(|item| (item.prepared, item.lease));
+        }
+        if item.users == 0 {
+            self.idle_bytes += item.bytes;
+        }
+        None
+    }
+
+    /// Marks or unmarks all that was prepared from this content.
+    pub(crate) fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
+        for (_, item) in self.items.iter_mut().filter(|((key, _), _)| key.content == content) {
+            item.pinned = pinned;
+        }
+    }
+
+    /// The idle item that should go first, and when it was last worth keeping.
+    pub(crate) fn victim(&self, keep: &[PreparedKey]) -> Option<(PreparedKey, bool, u64)> {
+        let idle = self.items.iter().filter(|((key, _), item)| item.is_idle() && !keep.contains(key));
+        // The key breaks ties, so that the order of a hash map never shows.
+        idle.map(|((key, _), item)| (item.worth(), *key)).min().map(|((pinned, used), key)| (key, pinned, used))
+    }
+
+    /// Takes an idle item off the shelf.
+    pub(crate) fn evict(&mut self, key: &PreparedKey) -> Option<(R, LeaseId, Bytes)> {
+        let current = (*key, self.epoch);
+        if !self.items.get(&current)?.is_idle() {
+            return None;
+        }
+        let item = self.items.remove(&current)?;
+        self.idle_bytes -= item.bytes;
+        self.counts.evictions += 1;
+        if self.ghosts.len() == GHOSTS {
+            self.ghosts.pop_front();
+        }
+        self.ghosts.push_back(*key);
+        Some((item.prepared?, item.lease, item.bytes))
+    }
+
+    /// The idle item without a handle that is one too many, if there is one.
+    pub(crate) fn beyond_window(&self, keep: &[PreparedKey]) -> Option<PreparedKey> {
+        if self.items.len() < WINDOW || self.items.values().filter(|item| !item.pinned).count() < WINDOW {
+            return None;
+        }
+        self.victim(keep).filter(|&(_, pinned, _)| !pinned).map(|(key, ..)| key)
+    }
+
+    /// Starts a new epoch: nothing prepared so far is found again. What nobody uses comes back at once.
+    pub(crate) fn start_epoch(&mut self) -> Vec<(Option<R>, LeaseId)> {
+        self.epoch += 1;
+        self.idle_bytes = Bytes::ZERO;
+        self.ghosts.clear();
+        let mut idle: Vec<_> = self.items.extract_if(|_, item| item.is_idle()).collect();
+        idle.sort_unstable_by_key(|(key, _)| *key);
+        idle.into_iter().map(|(_, item)| (item.prepared, item.lease)).collect()
+    }
+
+    pub(crate) fn leases(&self) -> impl Iterator<Item = LeaseId> + '_ {
+        self.items.values().map(|item| item.lease)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceId;
+    use crate::ledger::Ledger;
+
+    fn key(content: u128) -> PreparedKey {
+        PreparedKey { content: ContentKey(content), workload: WorkloadId(0), rung: "full", params: 0 }
+    }
+
+    fn lease() -> LeaseId {
+        let mut ledger = Ledger::default();
+        ledger.set_line(DeviceId(0), Bytes(1));
+        ledger.reserve(DeviceId(0), Bytes(1)).unwrap()
+    }
+
+    fn shelf_of(count: u128) -> Shelf<u128> {
+        let mut shelf = Shelf::default();
+        for content in 0..count {
+            shelf.miss(key(content), Bytes(10), lease(), false, content as u64);
+            shelf.ready(&key(content), 0, content);
+            assert!(shelf.release(&key(content), 0).is_none());
+        }
+        shelf
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first_and_users_protect() {
+        let mut shelf = shelf_of(3);
+        assert_eq!(shelf.idle_bytes(), Bytes(30));
+        assert_eq!(shelf.hit(&key(0), 10), Some(0));
+        assert_eq!(shelf.victim(&[]).unwrap().0, key(1));
+        assert_eq!(shelf.victim(&[key(1)]).unwrap().0, key(2));
+        assert!(shelf.evict(&key(0)).is_none(), "in use");
+        assert_eq!(shelf.idle_bytes(), Bytes(20));
+    }
+
+    #[test]
+    fn what_came_back_too_soon_is_kept_longer() {
+        let mut shelf = shelf_of(2);
+        shelf.evict(&key(0)).unwrap();
+        shelf.miss(key(0), Bytes(10), lease(), false, 5);
+        shelf.ready(&key(0), 0, 0);
+        shelf.release(&key(0), 0);
+        assert_eq!(shelf.counts.returns, 1);
+        shelf.hit(&key(1), 20);
+        shelf.release(&key(1), 0);
+        assert_eq!(shelf.victim(&[]).unwrap().0, key(1), "used later, but never had to come back");
+    }
+
+    #[test]
+    fn a_failed_preparation_leaves_nothing() {
+        let mut shelf: Shelf<()> = Shelf::default();
+        shelf.miss(key(7), Bytes(10), lease(), false, 0);
+        assert_eq!(shelf.presence(&key(7)), Presence::BeingPrepared);
+        assert!(shelf.release(&key(7), 0).is_some());
+        assert_eq!(shelf.presence(&key(7)), Presence::Absent);
+    }
+
+    #[test]
+    fn what_is_in_use_outlives_its_epoch_and_is_not_found_again() {
+        let mut shelf = shelf_of(2);
+        shelf.hit(&key(0), 9);
+        assert_eq!(shelf.start_epoch().len(), 1, "the idle one goes at once");
+        assert_eq!(shelf.presence(&key(0)), Presence::Absent);
+        assert!(shelf.release(&key(0), 0).is_some(), "the other with its last user");
+        assert_eq!(shelf.idle_bytes(), Bytes::ZERO);
+    }
+
+    #[test]
+    fn the_window_bounds_what_has_no_handle() {
+        let mut shelf = shelf_of(WINDOW as u128 - 1);
+        assert_eq!(shelf.beyond_window(&[]), None);
+        shelf.miss(key(99), Bytes(10), lease(), true, 99);
+        assert_eq!(shelf.beyond_window(&[]), None, "a handle does not count");
+        shelf.miss(key(98), Bytes(10), lease(), false, 98);
+        assert_eq!(shelf.beyond_window(&[]), Some(key(0)));
+    }
+}

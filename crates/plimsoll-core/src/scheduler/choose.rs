@@ -1,0 +1,335 @@
+//! Choose: for each rung × device, when would the task be finished? Every refusal keeps its reason.
+//! Never changes anything: choosing twice gives the same answer. Committing is `place` and `take`.
+
+use serde::Serialize;
+use smallvec::SmallVec;
+
+use super::state::TaskState;
+use super::submit::CostCell;
+use super::{Host, Scheduler};
+use crate::balancer::{Offer, Strategy};
+use crate::error::Refusal;
+use crate::ledger::Shortfall;
+use crate::residency::{PreparedKey, Presence};
+use crate::sessions::SessionKey;
+use crate::task::TaskSpec;
+use crate::{Bytes, DeviceId, Moment, Nanos, Rung, TaskId};
+
+/// What a task is guessed to take when nothing was measured anywhere: long enough that a queue of them is spread, short
+/// enough that the first real figure soon corrects it.
+const UNKNOWN_RUN: Nanos = Nanos::millis(1);
+/// How much slower than the slowest known device a device counts while its first measurement is still under way.
+const UNPROVEN_FACTOR: u64 = 4;
+
+/// What a task is expected to cost on a rung and device.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Until a slot is free and the memory is there.
+    pub wait: Nanos,
+    /// To prepare references that are not there yet.
+    pub bring: Nanos,
+    /// To open a session, if none is warm.
+    pub open: Nanos,
+    /// To run.
+    pub run: Nanos,
+    /// Bytes held at the most.
+    pub bytes: Bytes,
+    /// Whether `run` was measured on this machine; a guess otherwise.
+    pub measured: bool,
+}
+
+impl Estimate {
+    /// From now until done.
+    pub fn finish(&self) -> Nanos {
+        self.wait + self.occupies()
+    }
+
+    /// How long it keeps a slot.
+    pub fn occupies(&self) -> Nanos {
+        self.bring + self.open + self.run
+    }
+}
+
+/// A rung on a device, and why it was chosen or not.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The rung's name.
+    pub rung: &'static str,
+    /// The device.
+    pub device: DeviceId,
+    /// What it would cost; `None` if it was refused before that was asked.
+    pub estimate: Option<Estimate>,
+    /// Why it was not chosen; `None` for the choice.
+    pub refusal: Option<Refusal>,
+}
+
+/// What was chosen.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub(super) rung: usize,
+    pub(super) device: DeviceId,
+    pub(super) estimate: Estimate,
+}
+
+/// A rung on a device that could take the task.
+#[derive(Copy, Clone, Debug)]
+struct Possible {
+    choice: Choice,
+    exploring: u32,
+}
+
+type Possibles = SmallVec<[Possible; 8]>;
+
+impl<H: Host> Scheduler<H> {
+    /// Every rung on every device for a task as it stands now, with the reason for each refusal.
+    pub fn why(&self, now: Moment, spec: &TaskSpec) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
+            candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
+        });
+        let chosen = self.preview(spec, &possible);
+        for Possible { choice, .. } in &possible {
+            let refusal = chosen.filter(|best| best != choice).map(|best| {
+                let later = choice.estimate.finish() - best.estimate.finish();
+                match self.config.strategy {
+                    Strategy::EarliestFinish => Refusal::FinishesLater { by: later },
+                    _ => Refusal::OtherDevicePicked,
+                }
+            });
+            let rung = spec.ladder.rungs()[choice.rung].name;
+            candidates.push(Candidate { rung, device: choice.device, estimate: Some(choice.estimate), refusal });
+        }
+        candidates.sort_by_key(|candidate| candidate.refusal.is_some());
+        candidates
+    }
+
+    /// The choice for a task, or nothing if every candidate is refused.
+    pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Choice> {
+        let state = self.tasks.get(task)?;
+        let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
+        if let Some(planned) = self.as_planned(now, state, &possible) {
+            return Some(planned);
+        }
+        match self.config.strategy {
+            Strategy::EarliestFinish => earliest(&possible),
+            strategy => {
+                let offers = self.offers_on_best_rung(&possible);
+                self.balancer.pick(strategy, &offers).and_then(|at| choice_for(&possible, offers[at].device))
+            }
+        }
+    }
+
+    /// Every refusal of a task, for its error.
+    pub(super) fn refusals(&self, now: Moment, task: TaskId) -> Vec<(&'static str, DeviceId, Refusal)> {
+        let Some(state) = self.tasks.get(task) else { return Vec::new() };
+        let mut refusals = Vec::new();
+        self.possibilities(now, &state.spec, Some(state), |rung, device, refusal| {
+            refusals.push((rung, device, refusal));
+        });
+        refusals
+    }
+
+    /// Every rung of a task that one device could take.
+    pub(super) fn choices_on(&self, now: Moment, task: TaskId, device: DeviceId) -> SmallVec<[Choice; 4]> {
+        let Some(state) = self.tasks.get(task) else { return SmallVec::new() };
+        let rungs = state.spec.ladder.rungs().iter().enumerate();
+        let assessed = rungs.filter_map(|(at, rung)| {
+            let (estimate, _) = self.assess(now, &state.spec, Some(state), at, rung, device).ok()?;
+            Some(Choice { rung: at, device, estimate })
+        });
+        assessed.collect()
+    }
+
+    fn preview(&self, spec: &TaskSpec, possible: &Possibles) -> Option<Choice> {
+        debug_assert!(!spec.ladder.rungs().is_empty());
+        match self.config.strategy {
+            Strategy::EarliestFinish => earliest(possible),
+            strategy => {
+                let offers = self.offers_on_best_rung(possible);
+                let at = self.balancer.clone().pick(strategy, &offers)?;
+                choice_for(possible, offers[at].device)
+            }
+        }
+    }
+
+    fn possibilities(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        state: Option<&TaskState<H::Job>>,
+        mut refuse: impl FnMut(&'static str, DeviceId, Refusal),
+    ) -> Possibles {
+        let mut possible = Possibles::new();
+        for (at, rung) in spec.ladder.rungs().iter().enumerate() {
+            for device in self.device_ids() {
+                match self.assess(now, spec, state, at, rung, device) {
+                    Ok((estimate, exploring)) => {
+                        possible.push(Possible { choice: Choice { rung: at, device, estimate }, exploring });
+                    }
+                    Err(refusal) => refuse(rung.name, device, refusal),
+                }
+            }
+        }
+        guess_unmeasured(&mut possible);
+        possible
+    }
+
+    fn assess(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        state: Option<&TaskState<H::Job>>,
+        at: usize,
+        rung: &Rung,
+        device: DeviceId,
+    ) -> Result<(Estimate, u32), Refusal> {
+        self.may_run(spec, at, rung, device)?;
+        let cell = self.workloads.cell(spec.workload, rung.name, device);
+        let bytes = self.bytes_of(spec, rung, cell);
+        if let Some(failed) = cell.and_then(|cell| cell.cost.refuses(spec.units, bytes, now)) {
+            return Err(Refusal::FailedBefore { units: failed.units });
+        }
+        if state.is_some_and(|state| !state.attempts.is_empty() && state.tried(rung.name, device)) {
+            return Err(Refusal::TriedAlready);
+        }
+        let mut estimate = Estimate { bytes, ..self.cost(spec, rung, device, cell) };
+        estimate.wait = self.device(device).wait(now, spec.priority);
+        self.add_memory_wait(now, spec, rung, device, &mut estimate)?;
+        Ok((estimate, cell.map_or(0, |cell| cell.exploring)))
+    }
+
+    fn may_run(&self, spec: &TaskSpec, at: usize, rung: &Rung, device: DeviceId) -> Result<(), Refusal> {
+        let state = self.device(device);
+        if !rung.place.allows(state.spec.kind) {
+            return Err(Refusal::WrongKind);
+        }
+        if !spec.devices.contains(device) {
+            return Err(Refusal::NotAllowed);
+        }
+        if spec.rung.map_or(spec.strict && at > 0, |asked| asked != rung.name) {
+            return Err(Refusal::OtherRungAsked);
+        }
+        if rung.quality < spec.quality_min {
+            return Err(Refusal::QualityTooLow { gives: rung.quality, asked: spec.quality_min });
+        }
+        match state.health.ailment() {
+            None => Ok(()),
+            Some(ailment) if state.health.may_return() => Err(Refusal::Unwell(ailment)),
+            Some(ailment) => Err(Refusal::Gone(ailment)),
+        }
+    }
+
+    /// Bring, open and run; `run` stays zero where nothing was measured.
+    fn cost(&self, spec: &TaskSpec, rung: &Rung, device: DeviceId, cell: Option<&CostCell>) -> Estimate {
+        let state = self.device(device);
+        let mut estimate = Estimate::default();
+        let Some(cell) = cell else { return estimate };
+        if let Some(run) = cell.cost.run(spec.units) {
+            estimate.run = run.time;
+            estimate.measured = true;
+        }
+        if !state.is_open(&session_key(spec, rung)) {
+            estimate.open = cell.cost.open().unwrap_or_default();
+        }
+        for reference in &spec.references {
+            let key = prepared_key(spec, rung, reference.content);
+            if state.shelf.presence(&key) == Presence::Absent && !state.shelf.is_expected(&key) {
+                estimate.bring += cell.cost.reference(spec.units).map_or(Nanos::ZERO, |each| each.time);
+            }
+        }
+        estimate
+    }
+
+    /// The rung's footprint, corrected by what was measured if that was ever more.
+    fn bytes_of(&self, spec: &TaskSpec, rung: &Rung, cell: Option<&CostCell>) -> Bytes {
+        let total = rung.footprint.total(spec.references.len());
+        match cell {
+            Some(cell) if cell.bytes_factor > 1.0 => Bytes((total.0 as f64 * cell.bytes_factor) as u64),
+            _ => total,
+        }
+    }
+
+    /// Refuses what never fits; what does not fit now waits for a running task to give memory back.
+    fn add_memory_wait(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        rung: &Rung,
+        device: DeviceId,
+        estimate: &mut Estimate,
+    ) -> Result<(), Refusal> {
+        let wanted = estimate.bytes;
+        if wanted == Bytes::ZERO {
+            return Ok(());
+        }
+        let line = self.ledger.line(device);
+        if wanted > line {
+            return Err(Refusal::NoRoom(Shortfall::NeverFits { device, wanted, line }));
+        }
+        if self.shortfall(device, spec, rung).is_some() {
+            let patience = self.config.memory_wait_max;
+            let memory = self.device(device).wait_for_memory(now).unwrap_or(patience);
+            estimate.wait = estimate.wait.max(memory);
+        }
+        Ok(())
+    }
+
+    /// The planned device, as long as the plan holds and the device can take the task.
+    fn as_planned(&self, now: Moment, state: &TaskState<H::Job>, possible: &Possibles) -> Option<Choice> {
+        let planned = state.planned.filter(|planned| now <= planned.valid_until)?;
+        let here = possible.iter().filter(|possible| possible.choice.device == planned.device);
+        here.map(|possible| possible.choice).min_by_key(|choice| choice.estimate.finish())
+    }
+
+    fn offers_on_best_rung(&self, possible: &Possibles) -> SmallVec<[Offer; 8]> {
+        let Some(best) = possible.iter().map(|possible| possible.choice.rung).min() else { return SmallVec::new() };
+        let on_best = possible.iter().filter(|possible| possible.choice.rung == best);
+        on_best.map(|possible| self.offer(possible.choice.device)).collect()
+    }
+
+    fn offer(&self, device: DeviceId) -> Offer {
+        let state = self.device(device);
+        Offer {
+            device,
+            slots: state.spec.slots,
+            depth: state.depth(),
+            weight: state.spec.weight,
+            units_per_second: state.stats.units_per_second,
+        }
+    }
+}
+
+/// Offers are on the best rung, and possibilities come rung by rung, so the first on the device is the one offered.
+fn choice_for(possible: &Possibles, device: DeviceId) -> Option<Choice> {
+    possible.iter().map(|possible| possible.choice).find(|choice| choice.device == device)
+}
+
+/// The choice that finishes first. Among equals one that was never measured, so that it gets its figures; then the
+/// better rung; then the device opened first.
+fn earliest(possible: &Possibles) -> Option<Choice> {
+    let order = |possible: &&Possible| (possible.choice.estimate.finish(), possible.choice.estimate.measured);
+    possible.iter().min_by_key(order).map(|possible| possible.choice)
+}
+
+/// Fills in `run` where nothing was measured. A device that nobody has tried counts as fast as the fastest known one;
+/// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred.
+fn guess_unmeasured(possible: &mut Possibles) {
+    let known =
+        || possible.iter().filter(|other| other.choice.estimate.measured).map(|other| other.choice.estimate.run);
+    let Some(fastest) = known().min() else {
+        possible.iter_mut().for_each(|unknown| unknown.choice.estimate.run = UNKNOWN_RUN);
+        return;
+    };
+    let slow = Nanos(known().max().unwrap_or(fastest).0.saturating_mul(UNPROVEN_FACTOR));
+    for unknown in possible.iter_mut().filter(|other| !other.choice.estimate.measured) {
+        unknown.choice.estimate.run = if unknown.exploring == 0 { fastest } else { slow };
+    }
+}
+
+pub(super) fn session_key(spec: &TaskSpec, rung: &Rung) -> SessionKey {
+    SessionKey { workload: spec.workload, rung: rung.name, shape: spec.session }
+}
+
+pub(super) fn prepared_key(spec: &TaskSpec, rung: &Rung, content: crate::ContentKey) -> PreparedKey {
+    PreparedKey { content, workload: spec.workload, rung: rung.name, params: spec.session.params }
+}

@@ -1,0 +1,169 @@
+//! Devices: which there are, which may be given work, and where their lines are.
+//! Never opens one; it orders the host to.
+//! Invariant: a device gets work only after it was opened and its known answer was right.
+
+use super::state::DeviceState;
+use super::{Host, Order, Scheduler};
+use crate::event::What;
+use crate::health::{Ailment, Health};
+use crate::line::{Margin, Memory};
+use crate::residency::ResidencyCounts;
+use crate::stats::DeviceReport;
+use crate::{Bytes, ContentKey, DeviceId, DeviceKind, DeviceSet, Moment, Nanos};
+
+/// What the host says of a device when it adds it.
+#[derive(Copy, Clone, Debug)]
+pub struct DeviceSpec {
+    /// CPU or GPU.
+    pub kind: DeviceKind,
+    /// Tasks at once.
+    pub slots: usize,
+    /// Its share for the weighted strategy; its slots if `None`.
+    pub weight: Option<f64>,
+    /// How its line follows from its memory.
+    pub margin: Margin,
+    /// Its memory now.
+    pub memory: Memory,
+    /// How long beyond its prediction a run may take before it counts as stalled; `None` waits for ever.
+    pub stall_after: Option<Nanos>,
+}
+
+impl DeviceSpec {
+    /// A device with this many slots and this much free memory.
+    pub fn new(kind: DeviceKind, slots: usize, memory: Bytes) -> Self {
+        let memory = Memory { capacity: memory, free: memory, ours: Bytes::ZERO };
+        Self { kind, slots: slots.max(1), weight: None, margin: Margin::default(), memory, stall_after: None }
+    }
+}
+
+impl<H: Host> Scheduler<H> {
+    /// Adds a device. It gets no work before [`Scheduler::device_opened`].
+    ///
+    /// # Panics
+    /// If there are already [`DeviceSet::LIMIT`] devices.
+    pub fn add_device(&mut self, spec: DeviceSpec) -> DeviceId {
+        assert!(self.devices.len() < DeviceSet::LIMIT, "at most {} devices", DeviceSet::LIMIT);
+        let device = DeviceId(self.devices.len() as u16);
+        self.devices.push(DeviceState::new(spec));
+        self.ledger.set_line(device, spec.margin.line(spec.memory));
+        device
+    }
+
+    /// How many devices there are, well or not.
+    pub fn device_count(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// A device's health.
+    pub fn health(&self, device: DeviceId) -> Health {
+        self.device(device).health
+    }
+
+    /// A device's figures.
+    pub fn report(&self, now: Moment, device: DeviceId) -> DeviceReport {
+        let state = self.device(device);
+        state.stats.report(now.since(self.since), state.spec.slots, state.depth())
+    }
+
+    /// A device's reference counts.
+    pub fn residency(&self, device: DeviceId) -> ResidencyCounts {
+        self.device(device).shelf.counts
+    }
+
+    /// The device was opened and answered rightly: it may be given work.
+    pub fn device_opened(&mut self, now: Moment, device: DeviceId) {
+        self.device_mut(device).health = Health::Well;
+        self.note(now, || What::Returned { device });
+        self.wakes = self.wakes.with(device);
+        self.place_stranded(now);
+    }
+
+    /// The device could not be opened, or answered wrongly when it was.
+    pub fn device_failed_to_open(&mut self, now: Moment, device: DeviceId) {
+        let state = self.device_mut(device);
+        state.health = state.health.after_failed_try(now);
+        if !state.health.may_return() {
+            self.note(now, || What::Gone { device });
+            self.place_stranded(now);
+        }
+    }
+
+    /// The device showed a fault outside any run, or in its known-answer check after one.
+    pub fn device_faulted(&mut self, now: Moment, device: DeviceId, ailment: Ailment) {
+        self.quarantine(now, device, ailment);
+    }
+
+    /// No work until it proves itself again; its queue goes elsewhere, and nothing warm on it counts any more.
+    pub(super) fn quarantine(&mut self, now: Moment, device: DeviceId, ailment: Ailment) {
+        let state = self.device_mut(device);
+        if !state.health.is_well() {
+            return;
+        }
+        state.health = state.health.after_fault(ailment, now);
+        state.epoch += 1;
+        let sessions = state.sessions.clear();
+        let references = state.shelf.start_epoch();
+        for warm in sessions {
+            self.give_back(warm.lease);
+            self.discarded.sessions.push(warm.session);
+        }
+        for (prepared, lease) in references {
+            self.give_back(lease);
+            self.discarded.references.extend(prepared);
+        }
+        self.note(now, || What::Quarantined { device, ailment });
+        self.try_device(now, device);
+        self.place_again(now, device);
+    }
+
+    pub(super) fn try_device(&mut self, now: Moment, device: DeviceId) {
+        if self.device_mut(device).health.begin_try(now) {
+            self.orders.push(Order::Reopen(device));
+        }
+    }
+
+    /// The device's memory was read again.
+    pub fn set_memory(&mut self, now: Moment, device: DeviceId, memory: Memory) {
+        let state = self.device_mut(device);
+        state.memory = memory;
+        let line = state.spec.margin.line(memory);
+        let before = self.ledger.line(device);
+        if line == before {
+            return;
+        }
+        self.ledger.set_line(device, line);
+        let promised = self.ledger.promised(device);
+        self.note(now, || What::LineMoved { device, line, promised });
+        if line > before {
+            self.room_appeared(now);
+        } else {
+            self.step_off_what_no_longer_fits(now, device);
+        }
+    }
+
+    /// Tasks queued here that need more than the new line are chosen for again.
+    fn step_off_what_no_longer_fits(&mut self, now: Moment, device: DeviceId) {
+        let line = self.ledger.line(device);
+        let too_large: Vec<_> =
+            self.device(device).queue.iter().filter(|task| self.queued_bytes(*task) > line).collect();
+        for &task in &too_large {
+            self.dequeue(task);
+        }
+        for task in too_large {
+            self.place(now, task);
+        }
+    }
+
+    fn queued_bytes(&self, task: crate::TaskId) -> Bytes {
+        let Some(state) = self.tasks.get(task) else { return Bytes::ZERO };
+        let super::state::Phase::Queued { rung, .. } = state.phase else { return Bytes::ZERO };
+        state.spec.footprint_total(rung)
+    }
+
+    /// Marks content as held by a handle, or no longer.
+    pub fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
+        for device in &mut self.devices {
+            device.shelf.set_pinned(content, pinned);
+        }
+    }
+}

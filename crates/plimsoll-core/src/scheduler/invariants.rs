@@ -1,0 +1,83 @@
+//! What must hold after every step, checked from the outside by the simulator and by tests.
+//! Never part of the hot path.
+
+use super::state::Phase;
+use super::{Host, Scheduler};
+use crate::task::Priority;
+use crate::{DeviceId, Nanos};
+
+impl<H: Host> Scheduler<H> {
+    /// Checks everything that must always hold.
+    ///
+    /// # Errors
+    /// The first thing that does not, in words.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        if self.tasks.len() > self.config.queue_limit {
+            return Err(format!("{} tasks beyond the limit of {}", self.tasks.len(), self.config.queue_limit));
+        }
+        self.device_ids().try_for_each(|device| self.check_device(device))?;
+        self.check_tasks()?;
+        self.check_leases()
+    }
+
+    fn check_device(&self, device: DeviceId) -> Result<(), String> {
+        let (promised, recount) = (self.ledger.promised(device), self.ledger.recount(device));
+        if promised != recount {
+            return Err(format!("{device}: {promised} promised, but the leases sum to {recount}"));
+        }
+        let state = self.device(device);
+        if state.slots_used() > state.spec.slots {
+            return Err(format!("{device}: {} of {} slots used", state.slots_used(), state.spec.slots));
+        }
+        if !state.health.is_well() && !state.queue.is_empty() {
+            return Err(format!("{device}: work is queued although it is not well"));
+        }
+        let mut backlog = [Nanos::ZERO; Priority::LEVELS];
+        for task in state.queue.iter() {
+            let Some(queued) = self.tasks.get(task) else { return Err(format!("{task} is queued but has ended")) };
+            match queued.phase {
+                Phase::Queued { device: at, estimate, .. } if at == device => {
+                    backlog[queued.spec.priority.level()] += estimate.occupies();
+                }
+                phase => return Err(format!("{task} is in the queue of {device} but {phase:?}")),
+            }
+        }
+        if backlog != state.backlog {
+            return Err(format!("{device}: the backlog does not match the queue"));
+        }
+        Ok(())
+    }
+
+    fn check_tasks(&self) -> Result<(), String> {
+        let queued: usize = self.devices.iter().map(|device| device.queue.len()).sum();
+        let mut in_queues = 0;
+        for id in self.tasks.ids() {
+            let Some(task) = self.tasks.get(id) else { continue };
+            match task.phase {
+                Phase::Queued { .. } => in_queues += 1,
+                Phase::Running { run } if self.runs.get(run.0).is_none_or(|run| run.task != id) => {
+                    return Err(format!("{id} counts as running but its run is gone"));
+                }
+                Phase::Blocked if task.blockers == 0 => return Err(format!("{id} is blocked by nothing")),
+                Phase::Stranded if !self.stranded.contains(&id) => return Err(format!("{id} is lost")),
+                _ => {}
+            }
+        }
+        if in_queues != queued {
+            return Err(format!("{in_queues} tasks count as queued, {queued} are in queues"));
+        }
+        Ok(())
+    }
+
+    /// Everything that holds a lease is known; the rest was promised to somebody outside.
+    fn check_leases(&self) -> Result<(), String> {
+        let warm: usize = self.devices.iter().map(|device| device.sessions.leases().count()).sum();
+        let resident: usize = self.devices.iter().map(|device| device.shelf.leases().count()).sum();
+        let own = self.runs.ids().filter_map(|id| self.runs.get(id)).filter(|run| run.session.is_own()).count();
+        let known = self.runs.len() + own + warm + resident + self.leases_outside;
+        if known != self.ledger.leases() {
+            return Err(format!("{} leases in the ledger, {known} holders", self.ledger.leases()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! The scheduler: the whole life of a task, as decisions.
+//!
+//! | file | question |
+//! |---|---|
+//! | `submit.rs` | is there room in the queue, and is the task ready? |
+//! | `choose.rs` | which rung on which device finishes first? |
+//! | `place.rs` | into which device's queue, and what if nobody can take it? |
+//! | `take.rs` | what does a free slot start, and with which leases? |
+//! | `room.rs` | which idle session or reference goes to make room? |
+//! | `settle.rs` | what did it cost, and who was waiting for it? |
+//! | `recover.rs` | it failed: step down, move, or report? |
+//! | `devices.rs` | which devices work, and where are their lines? |
+//! | `tick.rs` | what is due: deadlines, stalls, tries, waits that have lasted too long? |
+//!
+//! Never starts a thread, reads a clock, or looks into a job: facts come in with the time, decisions go out.
+//! Invariant: a task that was taken in ends exactly once (`testkit::fuzz`).
+
+mod choose;
+mod devices;
+mod failed_lately;
+mod invariants;
+mod place;
+mod recover;
+mod room;
+mod settle;
+mod state;
+mod submit;
+mod take;
+mod tick;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+pub use choose::{Candidate, Estimate};
+pub use devices::DeviceSpec;
+pub use room::Discards;
+pub use settle::{Measured, Outcome, Report, Settled};
+pub use state::RunId;
+pub use submit::Workloads;
+pub use take::{Assignment, ReferenceTurn, SessionTurn};
+
+use crate::balancer::{Balancer, Strategy};
+use crate::event::{Event, What};
+use crate::ledger::{LeaseId, Ledger, Shortfall};
+use crate::task::TaskTable;
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskError, TaskId};
+use state::{DeviceState, Run, TaskState};
+
+/// What the scheduler carries for its host without looking at it.
+pub trait Host {
+    /// A task's payload. Cloned to the worker that runs it.
+    type Job: Clone;
+    /// An open session.
+    type Session;
+    /// A prepared reference.
+    type Prepared: Clone;
+}
+
+/// The limits and habits of a scheduler.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Tasks taken in and not yet ended. A full queue refuses; it never grows.
+    pub queue_limit: usize,
+    /// How to pick among devices.
+    pub strategy: Strategy,
+    /// How long a task waits for memory that nobody here will give back before its rung counts as refused.
+    pub memory_wait_max: Nanos,
+    /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
+    pub lookahead: u32,
+    /// The version of this software, kept with every learnt failure.
+    pub software: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            queue_limit: 16_384,
+            strategy: Strategy::default(),
+            memory_wait_max: Nanos::seconds(30),
+            lookahead: 0,
+            software: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// Something the host has to do for a device.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Open it (again), run its known-answer check, and report with `device_opened` or `device_failed_to_open`.
+    Reopen(DeviceId),
+}
+
+/// A task that ended without its worker being there to see it.
+#[derive(Debug)]
+pub struct Ending<J> {
+    /// Which task.
+    pub task: TaskId,
+    /// Its payload.
+    pub job: J,
+    /// Why.
+    pub error: TaskError,
+}
+
+/// Decides the life of every task. See the module's table for where.
+pub struct Scheduler<H: Host> {
+    config: Config,
+    devices: Vec<DeviceState<H>>,
+    workloads: Workloads,
+    tasks: TaskTable<TaskState<H::Job>>,
+    runs: TaskTable<Run>,
+    ledger: Ledger,
+    balancer: Balancer,
+    deadlines: BinaryHeap<Reverse<(Moment, TaskId)>>,
+    failed_lately: failed_lately::FailedLately,
+    stranded: Vec<TaskId>,
+    endings: Vec<Ending<H::Job>>,
+    orders: Vec<Order>,
+    wakes: DeviceSet,
+    accepting: bool,
+    sequence: u64,
+    uses: u64,
+    since: Moment,
+    leases_outside: usize,
+    discarded: Discards<H>,
+    events: Option<Vec<Event>>,
+}
+
+impl<H: Host> Scheduler<H> {
+    /// A scheduler without devices or workloads.
+    pub fn new(config: Config, now: Moment) -> Self {
+        Self {
+            config,
+            devices: Vec::new(),
+            workloads: Workloads::default(),
+            tasks: TaskTable::default(),
+            runs: TaskTable::default(),
+            ledger: Ledger::default(),
+            balancer: Balancer::default(),
+            deadlines: BinaryHeap::new(),
+            failed_lately: Default::default(),
+            stranded: Vec::new(),
+            endings: Vec::new(),
+            orders: Vec::new(),
+            wakes: DeviceSet::NONE,
+            accepting: true,
+            sequence: 0,
+            uses: 0,
+            since: now,
+            leases_outside: 0,
+            discarded: Discards::default(),
+            events: None,
+        }
+    }
+
+    /// Its limits and habits.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Tasks taken in and not yet ended.
+    pub fn unsettled(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Attempts running, abandoned ones included.
+    pub fn running(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The book of promised bytes.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Starts or stops writing events down.
+    pub fn listen(&mut self, on: bool) {
+        self.events = if on { Some(Vec::new()) } else { None };
+    }
+
+    /// The events since the last call.
+    pub fn drain_events(&mut self) -> Vec<Event> {
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The tasks that ended without a result since the last call.
+    pub fn drain_endings(&mut self) -> Vec<Ending<H::Job>> {
+        std::mem::take(&mut self.endings)
+    }
+
+    /// Sessions and references that nobody will use again, to be dropped outside any lock.
+    pub fn drain_discards(&mut self) -> Discards<H> {
+        std::mem::take(&mut self.discarded)
+    }
+
+    /// Whether [`Scheduler::drain_endings`], [`Scheduler::drain_discards`] or [`Scheduler::drain_orders`] would give something.
+    pub fn has_news(&self) -> bool {
+        !self.endings.is_empty() || !self.orders.is_empty() || !self.discarded.is_empty()
+    }
+
+    /// What the host has to do for devices.
+    pub fn drain_orders(&mut self) -> Vec<Order> {
+        std::mem::take(&mut self.orders)
+    }
+
+    /// The devices whose free slots should ask for work.
+    pub fn drain_wakes(&mut self) -> DeviceSet {
+        std::mem::replace(&mut self.wakes, DeviceSet::NONE)
+    }
+
+    /// Promises bytes of several devices to someone outside: all or nothing. Idle sessions and references that must go
+    /// for it come back to be closed before the bytes are used.
+    ///
+    /// # Errors
+    /// Where and why they do not fit.
+    pub fn lease(&mut self, now: Moment, portions: &[(DeviceId, Bytes)]) -> Result<(LeaseId, Discards<H>), Shortfall> {
+        self.lease_with_room(now, portions)
+    }
+
+    /// Takes back bytes that were promised to someone outside. A second return changes nothing.
+    pub fn release(&mut self, now: Moment, lease: LeaseId) {
+        if self.ledger.release(lease).is_ok() {
+            self.leases_outside -= 1;
+            self.room_appeared(now);
+        }
+    }
+
+    /// Breaks the ledger on purpose, to see that the invariants catch it.
+    #[doc(hidden)]
+    pub fn break_ledger_on_purpose(&mut self) {
+        self.ledger.break_on_purpose();
+    }
+
+    #[inline]
+    fn note(&mut self, at: Moment, what: impl FnOnce() -> What) {
+        if let Some(events) = &mut self.events {
+            events.push(Event { at, what: what() });
+        }
+    }
+
+    fn device(&self, device: DeviceId) -> &DeviceState<H> {
+        &self.devices[device.index()]
+    }
+
+    fn device_mut(&mut self, device: DeviceId) -> &mut DeviceState<H> {
+        &mut self.devices[device.index()]
+    }
+
+    fn device_ids(&self) -> impl Iterator<Item = DeviceId> + use<H> {
+        (0..self.devices.len() as u16).map(DeviceId)
+    }
+
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+}

@@ -1,0 +1,151 @@
+//! Place: puts a ready task into the queue of the device that was chosen for it.
+//! Never starts it; a placed task may still be moved until a slot takes it.
+//! Invariant: a ready task is in exactly one queue, or stranded, or running.
+
+use super::choose::{Choice, prepared_key};
+use super::state::Phase;
+use super::{Host, Scheduler};
+use crate::arbiter;
+use crate::error::{Attempt, Refusal, Setback, TaskError};
+use crate::event::What;
+use crate::ledger::Shortfall;
+use crate::queue::QueueKey;
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
+
+/// A device with more than this much queued asks idle devices whether they would be sooner.
+const HELP_WORTH: Nanos = Nanos::millis(1);
+/// How often it asks.
+const HELP_PAUSE: Nanos = Nanos::millis(10);
+
+impl<H: Host> Scheduler<H> {
+    /// Chooses for a ready task and queues it, strands it, or ends it.
+    pub(super) fn place(&mut self, now: Moment, task: TaskId) {
+        match self.choose(now, task) {
+            Some(choice) => self.enqueue(now, task, choice),
+            None => self.strand_or_end(now, task),
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, now: Moment, task: TaskId, choice: Choice) {
+        let Choice { rung, device, estimate } = choice;
+        let Some(state) = self.tasks.get_mut(task) else { return };
+        let spec = &state.spec;
+        let turn = arbiter::turn(state.submitted_at, spec.priority, spec.deadline, estimate.occupies());
+        let key = QueueKey { turn, sequence: state.sequence };
+        let name = spec.ladder.rungs()[rung].name;
+        state.phase = Phase::Queued { device, rung, key, estimate };
+        let target = &mut self.devices[device.index()];
+        target.backlog[spec.priority.level()] += estimate.occupies();
+        target.queue.push(key, task);
+        for reference in &spec.references {
+            target.shelf.expect(prepared_key(spec, &spec.ladder.rungs()[rung], reference.content));
+        }
+        if !estimate.measured {
+            self.workloads.cell_mut(spec.workload, name, device).exploring += 1;
+        }
+        self.wakes = self.wakes.with(device);
+        self.note(now, || What::Placed { task, rung: name, device, finish: now + estimate.finish() });
+    }
+
+    /// Takes a task out of its queue; its phase is the caller's to set.
+    pub(super) fn dequeue(&mut self, task: TaskId) {
+        let Some(state) = self.tasks.get_mut(task) else { return };
+        let Phase::Queued { device, rung, key, estimate } = state.phase else { return };
+        state.phase = Phase::Stranded;
+        let spec = &state.spec;
+        let from = &mut self.devices[device.index()];
+        from.queue.remove(key);
+        from.backlog[spec.priority.level()] -= estimate.occupies();
+        let rung = &spec.ladder.rungs()[rung];
+        for reference in &spec.references {
+            from.shelf.no_longer_expect(&prepared_key(spec, rung, reference.content));
+        }
+        if !estimate.measured {
+            let cell = self.workloads.cell_mut(spec.workload, rung.name, device);
+            cell.exploring = cell.exploring.saturating_sub(1);
+        }
+    }
+
+    /// Nobody can take it now. If somebody may later it waits for that; otherwise it ends with every reason.
+    fn strand_or_end(&mut self, now: Moment, task: TaskId) {
+        let refusals = self.refusals(now, task);
+        let waiting_helps = refusals.iter().any(|(_, _, refusal)| refusal.may_pass());
+        let Some(state) = self.tasks.get_mut(task) else { return };
+        if waiting_helps {
+            state.phase = Phase::Stranded;
+            self.stranded.push(task);
+            return;
+        }
+        let error = exhausted(std::mem::take(&mut state.attempts), refusals);
+        self.end_without_result(now, task, error);
+    }
+
+    /// Something changed for the better: tasks that nobody could take are chosen for again.
+    pub(super) fn place_stranded(&mut self, now: Moment) {
+        for task in std::mem::take(&mut self.stranded) {
+            if self.tasks.get(task).is_some_and(|state| state.phase == Phase::Stranded) {
+                self.place(now, task);
+            }
+        }
+    }
+
+    /// Chooses again for every task in a device's queue.
+    pub(super) fn place_again(&mut self, now: Moment, device: DeviceId) {
+        let queued: Vec<TaskId> = self.device(device).queue.iter().collect();
+        for &task in &queued {
+            self.dequeue(task);
+        }
+        for task in queued {
+            self.place(now, task);
+        }
+    }
+
+    /// Memory came back somewhere: whoever waits for it should look again.
+    pub(super) fn room_appeared(&mut self, now: Moment) {
+        let waiting = self.device_ids().filter(|device| !self.device(*device).queue.is_empty());
+        self.wakes = waiting.fold(self.wakes, DeviceSet::with);
+        self.place_stranded(now);
+    }
+
+    /// Wakes idle devices when this one has a long queue, so that they can take over what they would finish sooner.
+    pub(super) fn ask_for_help(&mut self, now: Moment, device: DeviceId) {
+        let state = self.device_mut(device);
+        if state.queue.is_empty() || now.since(state.help_asked) < HELP_PAUSE {
+            return;
+        }
+        if state.backlog.iter().copied().sum::<Nanos>().0 / (state.spec.slots.max(1) as u64) < HELP_WORTH.0 {
+            return;
+        }
+        state.help_asked = now;
+        let idle = self
+            .devices
+            .iter()
+            .zip(0_u16..)
+            .filter(|(other, _)| other.health.is_well() && other.queue.is_empty() && other.has_free_slot());
+        self.wakes = idle.map(|(_, at)| DeviceId(at)).fold(self.wakes, DeviceSet::with);
+    }
+}
+
+/// The error of a task that has no candidate left.
+fn exhausted(attempts: Vec<Attempt>, refusals: Vec<(&'static str, DeviceId, Refusal)>) -> TaskError {
+    let relevant = refusals.into_iter().filter(|(_, _, refusal)| {
+        !matches!(refusal, Refusal::WrongKind | Refusal::TriedAlready | Refusal::OtherRungAsked | Refusal::NotAllowed)
+    });
+    let mut smallest: Option<(Bytes, Bytes)> = None;
+    let mut only_memory = attempts.is_empty();
+    let mut all = attempts;
+    for (rung, device, refusal) in relevant {
+        match &refusal {
+            Refusal::NoRoom(Shortfall::NeverFits { wanted, line, .. }) => {
+                let (least, highest) = smallest.unwrap_or((*wanted, *line));
+                smallest = Some((least.min(*wanted), highest.max(*line)));
+            }
+            _ => only_memory = false,
+        }
+        all.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
+    }
+    match smallest.filter(|_| only_memory) {
+        Some((needed, line)) => TaskError::NeverFits { needed, line, attempts: all },
+        None => TaskError::Exhausted { attempts: all },
+    }
+}

@@ -1,0 +1,86 @@
+//! Recover: it failed. Was it memory, the device, or the work? Step down, move, or report.
+//! Never gives up on a task while a rung and device are left that it has not tried.
+//! Invariant: a task is attempted at most [`ATTEMPTS_MAX`] times, and its first cause is kept.
+
+use super::settle::Measured;
+use super::state::Run;
+use super::{Host, Scheduler};
+use crate::error::{Attempt, Setback, TaskError};
+use crate::event::{FaultKind, What};
+use crate::health::Ailment;
+use crate::profile::FailedAt;
+use crate::{Fault, Moment, Nanos, Remedy, TaskId};
+
+/// Attempts at one task. More would mean devices that come and go faster than the task runs.
+pub(super) const ATTEMPTS_MAX: usize = 16;
+/// How long an out-of-memory is remembered: other programs leave, and a learnt failure must not outlive its reason.
+pub(super) const FAILURE_KEPT: Nanos = Nanos::seconds(3600);
+
+impl<H: Host> Scheduler<H> {
+    pub(super) fn recover(&mut self, now: Moment, run: &Run, fault: Fault, measured: Measured) {
+        let key = run.session.key();
+        let (task, device) = (run.task, run.device);
+        self.device_mut(device).stats.failed(measured.run);
+        self.note(now, || What::AttemptFailed { task, rung: key.rung, device, fault: FaultKind::from(&fault) });
+        match fault.remedy() {
+            Remedy::Report => return self.end_without_result(now, task, reported(fault)),
+            Remedy::StepDown => self.remember_failure(now, run),
+            Remedy::Move => {}
+        }
+        let ailment = ailment(&fault);
+        if let Some(state) = self.tasks.get_mut(task) {
+            state.attempts.push(Attempt { rung: key.rung, device, setback: Setback::Failed(fault) });
+            state.phase = super::state::Phase::Stranded;
+        }
+        // First the task, so that its next choice is in place if the quarantine empties queues.
+        if let Some(ailment) = ailment {
+            self.quarantine(now, device, ailment);
+        }
+        self.try_again(now, task);
+    }
+
+    /// Chooses anew, unless the task has had all its attempts or wants no ladder.
+    pub(super) fn try_again(&mut self, now: Moment, task: TaskId) {
+        let Some(state) = self.tasks.get_mut(task) else { return };
+        if state.attempts.len() < ATTEMPTS_MAX {
+            return self.place(now, task);
+        }
+        let attempts = std::mem::take(&mut state.attempts);
+        self.end_without_result(now, task, TaskError::Exhausted { attempts });
+    }
+
+    /// Only out-of-memory is remembered; the smallest size at which it happened counts.
+    fn remember_failure(&mut self, now: Moment, run: &Run) {
+        let Some(state) = self.tasks.get(run.task) else { return };
+        let units = state.spec.units;
+        let key = run.session.key();
+        let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
+        cell.cost.fail(FailedAt { units, bytes: run.estimate.bytes, until: now + FAILURE_KEPT }, now);
+    }
+
+    /// Ends a run that does not answer: its task moves, its leases stay until the run itself comes back.
+    pub(super) fn give_up_waiting(&mut self, now: Moment, task: TaskId, after: Nanos) {
+        let Some(state) = self.tasks.get(task) else { return };
+        let super::state::Phase::Running { run } = state.phase else { return };
+        let Some(under_way) = self.runs.get(run.0).cloned() else { return };
+        self.abandon(run);
+        self.recover(now, &under_way, Fault::Stalled { after }, Measured::default());
+    }
+}
+
+fn ailment(fault: &Fault) -> Option<Ailment> {
+    match fault {
+        Fault::DeviceLost { .. } => Some(Ailment::Lost),
+        Fault::WrongAnswer { .. } => Some(Ailment::WrongAnswer),
+        Fault::Stalled { .. } => Some(Ailment::Stalled),
+        _ => None,
+    }
+}
+
+fn reported(fault: Fault) -> TaskError {
+    match fault {
+        Fault::WorkFailed(cause) => TaskError::WorkFailed(cause),
+        Fault::Panicked { message } => TaskError::Panicked { message },
+        _ => TaskError::Cancelled,
+    }
+}

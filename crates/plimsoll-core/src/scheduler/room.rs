@@ -1,0 +1,192 @@
+//! Room: which idle sessions and references go so that a promise can be kept.
+//! Never touches what a running task holds.
+//! Invariant: whoever makes room holds all the room it made until it settles, because the bytes come back only when it
+//! has closed what it was told to close.
+
+use smallvec::SmallVec;
+
+use super::choose::{prepared_key, session_key};
+use super::{Host, Scheduler};
+use crate::event::What;
+use crate::ledger::{LeaseId, Shortfall};
+use crate::residency::{PreparedKey, Presence};
+use crate::sessions::SessionKey;
+use crate::task::TaskSpec;
+use crate::{Bytes, DeviceId, Moment, Rung};
+
+/// Idle things that must be dropped before the promised bytes are used.
+pub struct Discards<H: Host> {
+    /// Sessions to close.
+    pub sessions: SmallVec<[H::Session; 1]>,
+    /// References to evict.
+    pub references: SmallVec<[H::Prepared; 1]>,
+}
+
+impl<H: Host> Default for Discards<H> {
+    fn default() -> Self {
+        Self { sessions: SmallVec::new(), references: SmallVec::new() }
+    }
+}
+
+impl<H: Host> Discards<H> {
+    /// Whether there is nothing to drop.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.references.is_empty()
+    }
+}
+
+/// What a task would have to be promised on a device, beyond what it finds there.
+#[derive(Clone, Debug)]
+pub(super) struct Needs {
+    pub(super) session_key: SessionKey,
+    /// Bytes of a session to open; `None` if one is warm.
+    pub(super) session: Option<Bytes>,
+    pub(super) references: SmallVec<[PreparedKey; 1]>,
+    /// Bytes of each reference that is not there.
+    pub(super) reference: Bytes,
+    pub(super) absent: u64,
+    pub(super) task: Bytes,
+    /// Bytes that are idle but that this very task is about to use: not to be evicted for it.
+    kept: Bytes,
+}
+
+impl Needs {
+    pub(super) fn total(&self) -> Bytes {
+        self.task + self.session.unwrap_or_default() + Bytes(self.reference.0.saturating_mul(self.absent))
+    }
+}
+
+impl<H: Host> Scheduler<H> {
+    pub(super) fn needs(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Needs {
+        let state = self.device(device);
+        let session_key = session_key(spec, rung);
+        let warm = state.sessions.idle_bytes_of(&session_key);
+        let mut needs = Needs {
+            session_key,
+            session: if warm.is_some() { None } else { Some(rung.footprint.session) },
+            references: SmallVec::new(),
+            reference: rung.footprint.reference,
+            absent: 0,
+            task: rung.footprint.task,
+            kept: warm.unwrap_or_default(),
+        };
+        for reference in &spec.references {
+            let key = prepared_key(spec, rung, reference.content);
+            match state.shelf.presence(&key) {
+                Presence::Absent => needs.absent += 1,
+                Presence::BeingPrepared | Presence::Ready => needs.kept += state.shelf.idle_bytes_of(&key),
+            }
+            needs.references.push(key);
+        }
+        needs
+    }
+
+    /// How many bytes are missing now, even if everything idle went.
+    pub(super) fn shortfall(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Option<Bytes> {
+        let needs = self.needs(device, spec, rung);
+        let missing = needs.total() - (self.room_with_idle_gone(device) - needs.kept);
+        (missing > Bytes::ZERO).then_some(missing)
+    }
+
+    /// Bytes that could be promised if everything idle went. A line that moved below what is promised must first be
+    /// made good before anything idle counts as room.
+    fn room_with_idle_gone(&self, device: DeviceId) -> Bytes {
+        let state = self.device(device);
+        let idle = state.sessions.idle_bytes() + state.shelf.idle_bytes();
+        let overdrawn = self.ledger.promised(device) - self.ledger.line(device);
+        self.ledger.free(device) + (idle - overdrawn)
+    }
+
+    /// Gives up idle things, the least useful first, until this many bytes are free. Returns the bytes freed.
+    pub(super) fn make_room(
+        &mut self,
+        now: Moment,
+        device: DeviceId,
+        wanted: Bytes,
+        keep: &Needs,
+        discards: &mut Discards<H>,
+    ) -> Bytes {
+        let mut freed = Bytes::ZERO;
+        let (sessions_before, references_before) = (discards.sessions.len(), discards.references.len());
+        while self.ledger.free(device) < wanted {
+            let Some(bytes) = self.give_up_one(device, keep, discards) else { break };
+            freed += bytes;
+        }
+        let sessions = (discards.sessions.len() - sessions_before) as u16;
+        let references = (discards.references.len() - references_before) as u16;
+        if sessions + references > 0 {
+            self.note(now, || What::MadeRoom { device, sessions, references });
+        }
+        freed
+    }
+
+    fn give_up_one(&mut self, device: DeviceId, keep: &Needs, discards: &mut Discards<H>) -> Option<Bytes> {
+        let state = self.device_mut(device);
+        let session = state.sessions.victim(Some(&keep.session_key));
+        let reference = state.shelf.victim(&keep.references);
+        let session_first = match (session, reference) {
+            (Some((_, session_used)), Some((_, pinned, used))) => pinned || session_used <= used,
+            (session, _) => session.is_some(),
+        };
+        let (lease, bytes) = if session_first {
+            let warm = state.sessions.close(session?.0)?;
+            discards.sessions.push(warm.session);
+            (warm.lease, warm.bytes)
+        } else {
+            let (prepared, lease, bytes) = state.shelf.evict(&reference?.0)?;
+            discards.references.push(prepared);
+            (lease, bytes)
+        };
+        self.give_back(lease);
+        Some(bytes)
+    }
+
+    /// Keeps the number of references without a handle within the window.
+    pub(super) fn trim_window(&mut self, device: DeviceId, keep: &Needs, discards: &mut Discards<H>) -> Bytes {
+        let state = self.device_mut(device);
+        let Some(key) = state.shelf.beyond_window(&keep.references) else { return Bytes::ZERO };
+        let Some((prepared, lease, bytes)) = state.shelf.evict(&key) else { return Bytes::ZERO };
+        discards.references.push(prepared);
+        self.give_back(lease);
+        bytes
+    }
+
+    pub(super) fn lease_with_room(
+        &mut self,
+        now: Moment,
+        portions: &[(DeviceId, Bytes)],
+    ) -> Result<(LeaseId, Discards<H>), Shortfall> {
+        let portions = crate::ledger::summed(portions);
+        for &(device, wanted) in &portions {
+            let line = self.ledger.line(device);
+            if wanted > line {
+                return Err(Shortfall::NeverFits { device, wanted, line });
+            }
+            let free = self.room_with_idle_gone(device);
+            if wanted > free {
+                return Err(Shortfall::NotNow { device, wanted, free });
+            }
+        }
+        let mut discards = Discards::default();
+        for &(device, wanted) in &portions {
+            self.make_room(now, device, wanted, &Needs::nothing(), &mut discards);
+        }
+        let lease = self.ledger.reserve_all(&portions)?;
+        self.leases_outside += 1;
+        Ok((lease, discards))
+    }
+
+    pub(super) fn give_back(&mut self, lease: LeaseId) {
+        let returned = self.ledger.release(lease);
+        debug_assert!(returned.is_ok(), "the scheduler returns each lease once");
+    }
+}
+
+impl Needs {
+    fn nothing() -> Self {
+        let session_key =
+            SessionKey { workload: crate::WorkloadId(u16::MAX), rung: "", shape: crate::task::SessionShape::default() };
+        let (session, references, reference) = (None, SmallVec::new(), Bytes::ZERO);
+        Self { session_key, session, references, reference, absent: 0, task: Bytes::ZERO, kept: Bytes::ZERO }
+    }
+}

@@ -1,0 +1,227 @@
+//! Settle: leases back, what it cost into the profile, dependents on their way.
+//! Never delivers a result; the host does, if the scheduler says that this run's counts.
+//! Invariant: every lease of a run is back when `settle` returns.
+
+use serde::Serialize;
+
+use super::state::{HeldSession, Holding, Phase, Run, RunId};
+use super::{Host, Scheduler};
+use crate::error::Attempt;
+use crate::event::{End, What};
+use crate::sessions::Warm;
+use crate::{Bytes, DeviceId, Fault, Moment, Nanos, TaskId};
+
+/// What a run measured of itself.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// To open its session, if it did.
+    pub open: Option<Nanos>,
+    /// To prepare references, all together.
+    pub bring: Nanos,
+    /// How many references it prepared.
+    pub brought: u32,
+    /// To run.
+    pub run: Nanos,
+    /// The most bytes it held, session and references included; `None` if it cannot tell.
+    pub peak: Option<Bytes>,
+}
+
+/// How a run ended.
+pub struct Outcome<H: Host> {
+    /// Nothing, or why not.
+    pub result: Result<(), Fault>,
+    /// The session, if it can be used again.
+    pub session: Option<H::Session>,
+    /// What it cost.
+    pub measured: Measured,
+}
+
+/// Where, how and at what cost a task was done.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The device that did it.
+    pub device: DeviceId,
+    /// The rung that did it.
+    pub rung: &'static str,
+    /// Attempts before that, each with its reason.
+    #[serde(skip)]
+    pub attempts: Vec<Attempt>,
+    /// From being ready to being started for the last time.
+    pub queued: Nanos,
+    /// To prepare references.
+    pub bring: Nanos,
+    /// To open the session.
+    pub open: Nanos,
+    /// To run.
+    pub run: Nanos,
+    /// Bytes that were promised.
+    pub bytes_predicted: Bytes,
+    /// Bytes that were held at the most.
+    pub bytes_peak: Option<Bytes>,
+    /// References found prepared.
+    pub reference_hits: u32,
+    /// References that had to be prepared.
+    pub reference_misses: u32,
+}
+
+/// What becomes of the run's result.
+#[derive(Debug)]
+pub enum Settled {
+    /// It is the task's result.
+    Done(Box<Report>),
+    /// It is not: the task goes on elsewhere, or has already ended. If it ended now, that is in `drain_endings`.
+    Dropped,
+}
+
+impl<H: Host> Scheduler<H> {
+    /// Ends a run.
+    pub fn settle(&mut self, now: Moment, run: RunId, outcome: Outcome<H>) -> Settled {
+        let Some(state) = self.runs.remove(run.0) else { return Settled::Dropped };
+        self.return_leases(run, &state, outcome.session);
+        let settled = match outcome.result {
+            _ if state.abandoned => Settled::Dropped,
+            Ok(()) => self.succeed(now, &state, outcome.measured),
+            Err(fault) => {
+                self.recover(now, &state, fault, outcome.measured);
+                Settled::Dropped
+            }
+        };
+        self.offer_freed_slot(now, state.device);
+        settled
+    }
+
+    fn return_leases(&mut self, id: RunId, run: &Run, session: Option<H::Session>) {
+        let on = &mut self.devices[run.device.index()];
+        on.ended(id, run.expected_end, run.session.is_own());
+        if let Holding::Own(held) = run.session {
+            self.return_session(run.device, run.epoch, held, session);
+        }
+        self.give_back(run.lease);
+        for key in &run.references {
+            if let Some((prepared, lease)) = self.device_mut(run.device).shelf.release(key, run.epoch) {
+                self.give_back(lease);
+                self.discarded.references.extend(prepared);
+            }
+        }
+        if !run.estimate.measured {
+            self.explored(run);
+        }
+    }
+
+    /// A session that can be used again stays warm; otherwise its lease comes back.
+    fn return_session(&mut self, device: DeviceId, epoch: u32, held: HeldSession, session: Option<H::Session>) {
+        let last_used = self.next_use();
+        let on = &mut self.devices[device.index()];
+        if let Some(at) = on.sessions_busy.iter().position(|key| *key == held.key) {
+            on.sessions_busy.swap_remove(at);
+        }
+        let HeldSession { id, key, bytes, lease } = held;
+        let Some(session) = session else { return self.give_back(lease) };
+        let warm = Warm { id, key, bytes, lease, session, last_used };
+        let closed = if on.epoch == epoch { on.sessions.put(warm) } else { Some(warm) };
+        if let Some(closed) = closed {
+            self.give_back(closed.lease);
+            self.discarded.sessions.push(closed.session);
+        }
+    }
+
+    /// Takes a run back that its slot did not start, as if it had never been taken.
+    pub fn put_back(&mut self, now: Moment, run: RunId) {
+        let Some(state) = self.runs.remove(run.0) else { return };
+        self.return_leases(run, &state, None);
+        if let Some(task) = self.tasks.get_mut(state.task).filter(|_| !state.abandoned) {
+            task.phase = Phase::Stranded;
+            self.place(now, state.task);
+        }
+    }
+
+    fn explored(&mut self, run: &Run) {
+        let key = run.session.key();
+        let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
+        cell.exploring = cell.exploring.saturating_sub(1);
+    }
+
+    fn succeed(&mut self, now: Moment, run: &Run, measured: Measured) -> Settled {
+        let Some(task) = self.tasks.remove(run.task) else { return Settled::Dropped };
+        let rung = &task.spec.ladder.rungs()[run.rung];
+        let (id, name, device, units) = (run.task, rung.name, run.device, task.spec.units);
+        let first_figures = self.learn(run, units, measured);
+        self.device_mut(device).stats.completed(units, measured.run);
+        let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
+        let peak = measured.peak.unwrap_or_default();
+        self.note(now, || What::Ran { task: id, rung: name, device, bring, open, run: measured.run, peak });
+        self.note(now, || What::Ended { task: id, end: End::Done });
+        let references = task.spec.references.len() as u32;
+        let report = Report {
+            device,
+            rung: name,
+            attempts: task.attempts,
+            queued: run.started_at.since(task.ready_at),
+            bring,
+            open,
+            run: measured.run,
+            bytes_predicted: run.estimate.bytes,
+            bytes_peak: measured.peak,
+            reference_hits: references.saturating_sub(measured.brought),
+            reference_misses: measured.brought,
+        };
+        self.unblock(now, task.dependents);
+        if first_figures {
+            self.place_again(now, device);
+        }
+        Settled::Done(Box::new(report))
+    }
+
+    /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.
+    fn learn(&mut self, run: &Run, units: u64, measured: Measured) -> bool {
+        let key = run.session.key();
+        let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
+        let unmeasured = cell.cost.run(units).is_none();
+        cell.cost.learn_run(units, measured.run);
+        if let Some(open) = measured.open {
+            cell.cost.learn_open(open);
+        }
+        if let Some(each) = measured.bring.0.checked_div(u64::from(measured.brought)) {
+            cell.cost.learn_reference(units, Nanos(each));
+        }
+        // A failure never hides a later success at its size.
+        cell.cost.succeeded(units, run.estimate.bytes);
+        if let Some(peak) = measured.peak.filter(|peak| *peak > run.estimate.bytes && run.estimate.bytes > Bytes::ZERO)
+        {
+            cell.bytes_factor = cell.bytes_factor.max(1.0) * (peak.0 as f64 / run.estimate.bytes.0 as f64);
+        }
+        unmeasured && cell.exploring > 0
+    }
+
+    /// A slot and perhaps memory are free again.
+    pub(super) fn offer_freed_slot(&mut self, now: Moment, device: DeviceId) {
+        let on = self.device(device);
+        if !on.queue.is_empty() && on.spec.slots > 1 {
+            self.wakes = self.wakes.with(device);
+        }
+        self.ask_for_help(now, device);
+    }
+
+    /// Cancels a task in whatever state it is. Says whether it was still there.
+    pub fn cancel(&mut self, now: Moment, task: TaskId) -> bool {
+        self.stop(now, task, crate::TaskError::Cancelled)
+    }
+
+    /// Ends a task now. A run that is under way keeps its leases until it settles, but its result counts no more.
+    pub(super) fn stop(&mut self, now: Moment, task: TaskId, error: crate::TaskError) -> bool {
+        let Some(state) = self.tasks.get(task) else { return false };
+        match state.phase {
+            Phase::Queued { .. } => self.dequeue(task),
+            Phase::Running { run } => self.abandon(run),
+            Phase::Blocked | Phase::Stranded => {}
+        }
+        self.end_without_result(now, task, error);
+        true
+    }
+
+    pub(super) fn abandon(&mut self, run: RunId) {
+        if let Some(run) = self.runs.get_mut(run.0) {
+            run.abandoned = true;
+        }
+    }
+}

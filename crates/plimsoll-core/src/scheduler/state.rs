@@ -1,0 +1,218 @@
+//! What the scheduler remembers of a device, a task and a run.
+//! Never decides.
+
+use smallvec::SmallVec;
+
+use super::{DeviceSpec, Estimate, Host};
+use crate::error::{Attempt, Setback};
+use crate::health::Health;
+use crate::ledger::LeaseId;
+use crate::line::Memory;
+use crate::queue::{DeviceQueue, QueueKey};
+use crate::residency::{PreparedKey, Shelf};
+use crate::sessions::{SessionKey, Sessions};
+use crate::stats::DeviceStats;
+use crate::task::{Priority, TaskSpec};
+use crate::{Bytes, DeviceId, Moment, Nanos, SessionId, TaskId};
+
+/// One attempt that is under way.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunId(pub(super) TaskId);
+
+pub(super) struct DeviceState<H: Host> {
+    pub(super) spec: DeviceSpec,
+    pub(super) health: Health,
+    /// Grows with every loss; what was made before belongs to a device that no longer exists.
+    pub(super) epoch: u32,
+    pub(super) memory: Memory,
+    pub(super) queue: DeviceQueue,
+    /// Predicted time of the queued tasks, by priority.
+    pub(super) backlog: [Nanos; Priority::LEVELS],
+    pub(super) running: SmallVec<[RunId; 8]>,
+    /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
+    slots_used: usize,
+    /// The sum of the moments at which the running tasks should end.
+    ends_sum: u128,
+    pub(super) sessions: Sessions<H::Session>,
+    /// Keys of the sessions that running tasks hold.
+    pub(super) sessions_busy: SmallVec<[SessionKey; 8]>,
+    pub(super) shelf: Shelf<H::Prepared>,
+    pub(super) stats: DeviceStats,
+    /// When idle devices were last asked to help this one.
+    pub(super) help_asked: Moment,
+}
+
+impl<H: Host> DeviceState<H> {
+    pub(super) fn new(spec: DeviceSpec) -> Self {
+        Self {
+            health: Health::UNPROVEN,
+            epoch: 0,
+            memory: spec.memory,
+            spec,
+            queue: DeviceQueue::default(),
+            backlog: [Nanos::ZERO; Priority::LEVELS],
+            running: SmallVec::new(),
+            slots_used: 0,
+            ends_sum: 0,
+            sessions: Sessions::default(),
+            sessions_busy: SmallVec::new(),
+            shelf: Shelf::default(),
+            stats: DeviceStats::default(),
+            help_asked: Moment::START,
+        }
+    }
+
+    pub(super) fn has_free_slot(&self) -> bool {
+        self.slots_used < self.spec.slots
+    }
+
+    pub(super) fn slots_used(&self) -> usize {
+        self.slots_used
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.queue.len() + self.running.len()
+    }
+
+    /// Time left on the running tasks, if they take what was predicted.
+    fn remaining(&self, now: Moment) -> u64 {
+        let elapsed_sum = u128::from(now.0) * self.running.len() as u128;
+        u64::try_from(self.ends_sum.saturating_sub(elapsed_sum)).unwrap_or(u64::MAX)
+    }
+
+    /// How long a task of this priority would wait for a slot.
+    pub(super) fn wait(&self, now: Moment, priority: Priority) -> Nanos {
+        let ahead: Nanos = self.backlog[priority.level()..].iter().copied().sum();
+        if ahead == Nanos::ZERO && self.has_free_slot() {
+            return Nanos::ZERO;
+        }
+        Nanos(self.remaining(now).saturating_add(ahead.0) / self.spec.slots.max(1) as u64)
+    }
+
+    /// How long until a running task gives memory back; `None` if none runs.
+    pub(super) fn wait_for_memory(&self, now: Moment) -> Option<Nanos> {
+        let running = self.running.len() as u64;
+        (running > 0).then(|| Nanos(self.remaining(now) / running))
+    }
+
+    pub(super) fn began(&mut self, run: RunId, expected_end: Moment, takes_slot: bool) {
+        self.running.push(run);
+        self.slots_used += usize::from(takes_slot);
+        self.ends_sum += u128::from(expected_end.0);
+    }
+
+    pub(super) fn ended(&mut self, run: RunId, expected_end: Moment, took_slot: bool) {
+        if let Some(at) = self.running.iter().position(|other| *other == run) {
+            self.running.swap_remove(at);
+            self.slots_used -= usize::from(took_slot);
+            self.ends_sum -= u128::from(expected_end.0);
+        }
+    }
+
+    /// Whether a session with this key is open here, idle or in use.
+    pub(super) fn is_open(&self, key: &SessionKey) -> bool {
+        self.sessions.is_warm(key) || self.sessions_busy.contains(key)
+    }
+}
+
+/// Where a task is in its life.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) enum Phase {
+    /// Waiting for predecessors.
+    Blocked,
+    /// Ready, but no device can take it now; one may later.
+    Stranded,
+    /// In a device's queue.
+    Queued { device: DeviceId, rung: usize, key: QueueKey, estimate: Estimate },
+    /// On a device.
+    Running { run: RunId },
+}
+
+#[derive(Debug)]
+pub(super) struct TaskState<J> {
+    pub(super) spec: TaskSpec,
+    pub(super) job: J,
+    pub(super) phase: Phase,
+    /// When it could first have started: submitted, and all predecessors done.
+    pub(super) ready_at: Moment,
+    pub(super) submitted_at: Moment,
+    pub(super) sequence: u64,
+    /// Predecessors that have not yet succeeded.
+    pub(super) blockers: u32,
+    pub(super) dependents: Vec<TaskId>,
+    pub(super) attempts: Vec<Attempt>,
+    /// How often a later task started before this one because this one did not fit.
+    pub(super) bypassed: u16,
+    /// Since when it has been at a queue without fitting.
+    pub(super) short_since: Option<Moment>,
+    /// The device that a plan made ahead gave it, and when it should be done there.
+    pub(super) planned: Option<Planned>,
+}
+
+/// A step of a plan made ahead.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct Planned {
+    pub(super) device: DeviceId,
+    /// Until when the plan holds; after it the task may go wherever it finishes first.
+    pub(super) valid_until: Moment,
+}
+
+impl<J> TaskState<J> {
+    /// Whether this task already failed on this rung and device in a way that would repeat itself.
+    pub(super) fn tried(&self, rung: &'static str, device: DeviceId) -> bool {
+        self.attempts.iter().any(|attempt| {
+            attempt.rung == rung
+                && attempt.device == device
+                && !matches!(&attempt.setback, Setback::Failed(fault)
+                if matches!(fault, crate::Fault::DeviceLost { .. } | crate::Fault::Stalled { .. }))
+        })
+    }
+}
+
+/// A session as a run holds it.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Holding {
+    /// Its own.
+    Own(HeldSession),
+    /// That of the run it stands behind in the same slot.
+    Behind(SessionKey),
+}
+
+impl Holding {
+    pub(super) fn key(&self) -> SessionKey {
+        match self {
+            Self::Own(held) => held.key,
+            Self::Behind(key) => *key,
+        }
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
+/// An open session and what it was promised.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct HeldSession {
+    pub(super) id: SessionId,
+    pub(super) key: SessionKey,
+    pub(super) bytes: Bytes,
+    pub(super) lease: LeaseId,
+}
+
+/// One attempt under way: what it holds, and for whom.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) task: TaskId,
+    pub(super) device: DeviceId,
+    pub(super) epoch: u32,
+    pub(super) rung: usize,
+    pub(super) lease: LeaseId,
+    pub(super) session: Holding,
+    pub(super) references: SmallVec<[PreparedKey; 1]>,
+    pub(super) started_at: Moment,
+    pub(super) expected_end: Moment,
+    pub(super) estimate: Estimate,
+    /// The task has ended or moved; only the leases are still to come back.
+    pub(super) abandoned: bool,
+}

@@ -1,0 +1,220 @@
+//! Submit: takes tasks in, or refuses with a reason; waits for predecessors.
+//! Never chooses a device.
+//! Invariant: unsettled tasks ≤ `queue_limit`.
+
+use std::cmp::Reverse;
+
+use super::state::{Phase, TaskState};
+use super::{Ending, Host, Scheduler};
+use crate::error::{SubmitRefusal, TaskError};
+use crate::event::{End, What};
+use crate::profile::Cell;
+use crate::task::TaskSpec;
+use crate::{DeviceId, Moment, TaskId, WorkloadId};
+
+/// The workloads and what their rungs cost on each device.
+#[derive(Clone, Debug, Default)]
+pub struct Workloads {
+    known: Vec<Workload>,
+}
+
+#[derive(Clone, Debug)]
+struct Workload {
+    name: String,
+    rungs: Vec<&'static str>,
+    /// By rung, then device.
+    cells: Vec<Vec<CostCell>>,
+}
+
+/// What one rung of one workload costs on one device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CostCell {
+    pub(super) cost: Cell,
+    /// Attempts under way that nothing is known about yet.
+    pub(super) exploring: u32,
+    /// How far the measured peak exceeded the predicted bytes, as a factor; 1 if the footprint is exact.
+    pub(super) bytes_factor: f64,
+}
+
+impl Workloads {
+    pub(super) fn contains(&self, workload: WorkloadId) -> bool {
+        usize::from(workload.0) < self.known.len()
+    }
+
+    /// The names in order of registration.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().map(|workload| workload.name.as_str())
+    }
+
+    pub(super) fn cell(&self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> Option<&CostCell> {
+        let workload = &self.known[usize::from(workload.0)];
+        let at = workload.rungs.iter().position(|known| *known == rung)?;
+        workload.cells[at].get(device.index())
+    }
+
+    pub(super) fn cell_mut(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> &mut CostCell {
+        let workload = &mut self.known[usize::from(workload.0)];
+        let at = workload.rungs.iter().position(|known| *known == rung).unwrap_or_else(|| {
+            workload.rungs.push(rung);
+            workload.cells.push(Vec::new());
+            workload.rungs.len() - 1
+        });
+        let cells = &mut workload.cells[at];
+        if cells.len() <= device.index() {
+            cells.resize_with(device.index() + 1, CostCell::default);
+        }
+        &mut cells[device.index()]
+    }
+}
+
+impl<H: Host> Scheduler<H> {
+    /// Makes a workload known. The same name gives the same id.
+    pub fn register(&mut self, name: &str) -> WorkloadId {
+        let known = self.workloads.known.iter().position(|workload| workload.name == name);
+        let at = known.unwrap_or_else(|| {
+            let workload = Workload { name: name.to_owned(), rungs: Vec::new(), cells: Vec::new() };
+            self.workloads.known.push(workload);
+            self.workloads.known.len() - 1
+        });
+        WorkloadId(at as u16)
+    }
+
+    /// The workloads and what is known of them.
+    pub fn workloads(&self) -> &Workloads {
+        &self.workloads
+    }
+
+    /// Stops taking tasks in.
+    pub fn stop_accepting(&mut self) {
+        self.accepting = false;
+    }
+
+    /// Takes a task in.
+    ///
+    /// # Errors
+    /// The reason and the job, if it was refused.
+    pub fn submit(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, (SubmitRefusal, H::Job)> {
+        match self.enter(now, spec, job) {
+            Ok(task) => {
+                self.start_if_ready(now, task);
+                Ok(task)
+            }
+            refused => refused,
+        }
+    }
+
+    /// Puts a task into the table without choosing anything for it.
+    pub(super) fn enter(
+        &mut self,
+        now: Moment,
+        spec: TaskSpec,
+        job: H::Job,
+    ) -> Result<TaskId, (SubmitRefusal, H::Job)> {
+        if let Err(refusal) = self.may_enter(&spec) {
+            return Err((refusal, job));
+        }
+        self.sequence += 1;
+        let (workload, units, deadline) = (spec.workload, spec.units, spec.deadline);
+        let task = self.tasks.insert(TaskState {
+            spec,
+            job,
+            phase: Phase::Blocked,
+            ready_at: now,
+            submitted_at: now,
+            sequence: self.sequence,
+            blockers: 0,
+            dependents: Vec::new(),
+            attempts: Vec::new(),
+            bypassed: 0,
+            short_since: None,
+            planned: None,
+        });
+        if let Some(deadline) = deadline {
+            self.deadlines.push(Reverse((deadline, task)));
+        }
+        self.note(now, || What::Submitted { task, workload, units });
+        self.block_on_predecessors(now, task);
+        Ok(task)
+    }
+
+    pub(super) fn start_if_ready(&mut self, now: Moment, task: TaskId) {
+        if self.tasks.get(task).is_some_and(|state| state.blockers == 0) {
+            self.place(now, task);
+        }
+    }
+
+    fn may_enter(&self, spec: &TaskSpec) -> Result<(), SubmitRefusal> {
+        if !self.accepting {
+            return Err(SubmitRefusal::ShuttingDown);
+        }
+        if !self.workloads.contains(spec.workload) {
+            return Err(SubmitRefusal::UnknownWorkload);
+        }
+        let limit = self.config.queue_limit;
+        if self.tasks.len() >= limit {
+            return Err(SubmitRefusal::QueueFull { limit });
+        }
+        Ok(())
+    }
+
+    /// A predecessor that is neither in the table nor among those that failed lately has succeeded.
+    fn block_on_predecessors(&mut self, now: Moment, task: TaskId) {
+        let Some(state) = self.tasks.get(task) else { return };
+        if state.spec.after.is_empty() {
+            return;
+        }
+        let mut blockers = 0;
+        for predecessor in state.spec.after.clone() {
+            if let Some(before) = self.tasks.get_mut(predecessor).filter(|_| predecessor != task) {
+                before.dependents.push(task);
+                blockers += 1;
+            } else if let Some(error) = self.failed_lately.error(predecessor) {
+                let error = after_failure(predecessor, error);
+                return self.end_without_result(now, task, error);
+            }
+        }
+        if let Some(state) = self.tasks.get_mut(task) {
+            state.blockers = blockers;
+        }
+    }
+
+    /// Ends a task without a result; its dependents end with it, and the first cause is kept.
+    pub(super) fn end_without_result(&mut self, now: Moment, task: TaskId, error: TaskError) {
+        let mut ending = vec![(task, error)];
+        while let Some((task, error)) = ending.pop() {
+            let Some(state) = self.tasks.remove(task) else { continue };
+            let end = match &error {
+                TaskError::Cancelled => End::Cancelled,
+                TaskError::DeadlinePassed { .. } => End::DeadlinePassed,
+                _ => End::Failed,
+            };
+            self.note(now, || What::Ended { task, end });
+            for dependent in state.dependents {
+                ending.push((dependent, after_failure(task, &error)));
+            }
+            self.failed_lately.remember(task, &error);
+            self.endings.push(Ending { task, job: state.job, error });
+        }
+    }
+
+    /// A predecessor succeeded: those that waited only for it can start.
+    pub(super) fn unblock(&mut self, now: Moment, dependents: Vec<TaskId>) {
+        for dependent in dependents {
+            let Some(state) = self.tasks.get_mut(dependent) else { continue };
+            state.blockers = state.blockers.saturating_sub(1);
+            if state.blockers == 0 {
+                state.ready_at = now;
+                self.place(now, dependent);
+            }
+        }
+    }
+}
+
+/// The error of a task whose predecessor failed: the first cause is kept, however long the chain.
+fn after_failure(predecessor: TaskId, error: &TaskError) -> TaskError {
+    let (task, cause) = match error {
+        TaskError::PredecessorFailed { task, cause } => (*task, cause.clone()),
+        first => (predecessor, Box::new(first.clone())),
+    };
+    TaskError::PredecessorFailed { task, cause }
+}

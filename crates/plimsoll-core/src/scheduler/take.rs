@@ -1,0 +1,353 @@
+//! Take: a free slot asks what to start. Choosing what to start and promising its bytes are one step.
+//! Never waits: what does not fit now is passed over, moved, or left for when memory comes back.
+//! Invariant: nothing starts without its leases; a task is passed over at most [`BYPASS_MAX`] times.
+
+use smallvec::SmallVec;
+
+use super::choose::{Choice, prepared_key};
+use super::room::{Discards, Needs};
+use super::state::{HeldSession, Holding, Phase, Run, RunId};
+use super::{Estimate, Host, Scheduler};
+use crate::event::What;
+use crate::residency::Presence;
+use crate::sessions::SessionKey;
+use crate::task::TaskSpec;
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Rung, SessionId, TaskId};
+
+/// How far into its queue a slot looks for a task that fits, or whose references are already there.
+const LOOK: usize = 32;
+/// How often a task may be passed over before the device waits for it alone.
+const BYPASS_MAX: u16 = 64;
+/// How many tasks at the end of another device's queue an idle slot looks at.
+const HELP_LOOK: usize = 16;
+
+/// A session for a run.
+#[derive(Debug)]
+pub enum SessionTurn<S> {
+    /// Use this one.
+    Warm(S),
+    /// Open one.
+    Open,
+    /// Use that of the run before, in the same slot.
+    Behind,
+}
+
+/// A reference for a run.
+#[derive(Debug)]
+pub enum ReferenceTurn<R> {
+    /// Use this one.
+    Ready(R),
+    /// Prepare it, and tell the scheduler with `prepared` as soon as it is.
+    Prepare,
+}
+
+/// What a slot should do, in order: discard, open, prepare, run, settle.
+pub struct Assignment<H: Host> {
+    /// To settle with.
+    pub run: RunId,
+    /// Which task.
+    pub task: TaskId,
+    /// Its payload.
+    pub job: H::Job,
+    /// Which rung of its ladder.
+    pub rung: usize,
+    /// Drop these first: the bytes are already promised to this run.
+    pub discards: Discards<H>,
+    /// The session.
+    pub session: SessionTurn<H::Session>,
+    /// The references, in the order of the task's.
+    pub references: SmallVec<[ReferenceTurn<H::Prepared>; 1]>,
+    /// What it is expected to cost.
+    pub estimate: Estimate,
+}
+
+impl<H: Host> Scheduler<H> {
+    /// The next assignment for a free slot of this device, or nothing for now.
+    pub fn take(&mut self, now: Moment, device: DeviceId) -> Option<Assignment<H>> {
+        let state = self.device(device);
+        if !state.health.is_well() || !state.has_free_slot() {
+            return None;
+        }
+        if let Some(task) = self.next_startable(now, device) {
+            return self.start(now, task, None);
+        }
+        self.take_over(now, device)
+    }
+
+    /// Another task for the slot of a run that was just taken, to be run right after it on the same session. For tasks
+    /// so short that asking for each of them would cost more than running it.
+    pub fn take_behind(&mut self, now: Moment, head: RunId) -> Option<Assignment<H>> {
+        let ahead = self.runs.get(head.0)?;
+        let (device, key) = (ahead.device, ahead.session.key());
+        let task = self.device(device).queue.nth(0)?;
+        let state = self.tasks.get(task)?;
+        let Phase::Queued { rung, estimate, .. } = state.phase else { return None };
+        let rung = &state.spec.ladder.rungs()[rung];
+        let fits_behind = estimate.measured
+            && self.device(device).health.is_well()
+            && super::choose::session_key(&state.spec, rung) == key
+            && self.references_on(device, &state.spec, rung) == Presence::Ready
+            && self.ledger.check(device, rung.footprint.task).is_ok();
+        if fits_behind { self.start(now, task, Some(key)) } else { None }
+    }
+
+    /// The first task of the queue that fits now; one whose references are all there goes before others of its level.
+    fn next_startable(&mut self, now: Moment, device: DeviceId) -> Option<TaskId> {
+        let mut at = 0;
+        let mut first: Option<(usize, TaskId)> = None;
+        let mut looked = 0;
+        while looked < LOOK {
+            looked += 1;
+            let Some(task) = self.device(device).queue.nth(at) else { break };
+            match self.startable(now, task, device) {
+                Startable::Now => return self.pass_over(device, at, task),
+                Startable::AfterPreparing => first = first.or(Some((at, task))),
+                Startable::NotNow => {
+                    if self.move_if_sooner(now, task, device) {
+                        continue;
+                    }
+                    if self.tasks.get(task).is_some_and(|state| state.bypassed >= BYPASS_MAX) {
+                        break;
+                    }
+                }
+            }
+            at += 1;
+        }
+        first.and_then(|(at, task)| self.pass_over(device, at, task))
+    }
+
+    /// Counts, for the tasks before this one, that it went first.
+    fn pass_over(&mut self, device: DeviceId, at: usize, task: TaskId) -> Option<TaskId> {
+        for before in 0..at {
+            let Some(id) = self.devices[device.index()].queue.nth(before) else { continue };
+            if let Some(state) = self.tasks.get_mut(id) {
+                state.bypassed = state.bypassed.saturating_add(1);
+            }
+        }
+        Some(task)
+    }
+
+    fn startable(&mut self, now: Moment, task: TaskId, device: DeviceId) -> Startable {
+        let Some(state) = self.tasks.get(task) else { return Startable::NotNow };
+        let Phase::Queued { rung, .. } = state.phase else { return Startable::NotNow };
+        let rung = &state.spec.ladder.rungs()[rung];
+        let references = self.references_on(device, &state.spec, rung);
+        if references == Presence::BeingPrepared {
+            return Startable::NotNow;
+        }
+        if rung.footprint.total(state.spec.references.len()) > Bytes::ZERO
+            && self.shortfall(device, &state.spec, rung).is_some()
+        {
+            let state = self.tasks.get_mut(task).expect("it was there a moment ago");
+            state.short_since.get_or_insert(now);
+            return Startable::NotNow;
+        }
+        if references == Presence::Ready { Startable::Now } else { Startable::AfterPreparing }
+    }
+
+    /// What can be said of all references of a task together. One that another task prepares now is waited for, so
+    /// that nothing is prepared twice.
+    fn references_on(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Presence {
+        let shelf = &self.device(device).shelf;
+        let keys = spec.references.iter().map(|reference| prepared_key(spec, rung, reference.content));
+        keys.fold(Presence::Ready, |all, key| match (all, shelf.presence(&key)) {
+            (Presence::BeingPrepared, _) | (_, Presence::BeingPrepared) => Presence::BeingPrepared,
+            (Presence::Absent, _) | (_, Presence::Absent) => Presence::Absent,
+            (Presence::Ready, Presence::Ready) => Presence::Ready,
+        })
+    }
+
+    /// It does not fit now: wait here, or go where it finishes sooner?
+    fn move_if_sooner(&mut self, now: Moment, task: TaskId, device: DeviceId) -> bool {
+        let Some(state) = self.tasks.get(task) else { return false };
+        let Phase::Queued { rung, .. } = state.phase else { return false };
+        if state.short_since.is_none() {
+            return false;
+        }
+        let Some(better) = self.choose_sooner(now, task, device, rung) else { return false };
+        self.dequeue(task);
+        self.enqueue(now, task, better);
+        true
+    }
+
+    fn choose_sooner(&mut self, now: Moment, task: TaskId, device: DeviceId, rung: usize) -> Option<Choice> {
+        let choice = self.choose(now, task)?;
+        (choice.device != device || choice.rung != rung).then_some(choice)
+    }
+
+    /// Nothing of its own to start: takes over a task that would finish sooner here than where it is queued.
+    fn take_over(&mut self, now: Moment, helper: DeviceId) -> Option<Assignment<H>> {
+        let mut best: Option<(TaskId, Choice, DeviceId)> = None;
+        let mut gain = 0;
+        for owner in self.device_ids().filter(|owner| *owner != helper) {
+            let from = self.device(owner);
+            if from.queue.is_empty() || !from.health.is_well() {
+                continue;
+            }
+            for task in from.queue.iter().rev().take(HELP_LOOK) {
+                if let Some((choice, sooner)) = self.sooner_here(now, task, owner, helper).filter(|(_, g)| *g > gain) {
+                    gain = sooner;
+                    best = Some((task, choice, owner));
+                }
+            }
+        }
+        let (task, choice, from) = best?;
+        self.dequeue(task);
+        self.enqueue(now, task, choice);
+        self.note(now, || What::Moved { task, from, to: helper });
+        self.start(now, task, None)
+    }
+
+    /// What the task would cost here and by how much it would be done sooner, if it would.
+    fn sooner_here(&self, now: Moment, task: TaskId, owner: DeviceId, helper: DeviceId) -> Option<(Choice, u64)> {
+        let state = self.tasks.get(task)?;
+        let Phase::Queued { estimate: there, .. } = state.phase else { return None };
+        if state.planned.is_some_and(|planned| planned.device == owner && now <= planned.valid_until) {
+            return None;
+        }
+        let here = self.best_on(now, task, helper)?;
+        if here.estimate.measured != there.measured && !here.estimate.measured {
+            return None;
+        }
+        let rung = &state.spec.ladder.rungs()[here.rung];
+        let waits = self.references_on(helper, &state.spec, rung) == Presence::BeingPrepared;
+        if waits || self.shortfall(helper, &state.spec, rung).is_some() {
+            return None;
+        }
+        // It stands among the last of that queue: all of the queue, itself included, comes before its end.
+        let done_there = self.device(owner).wait(now, crate::task::Priority::Background);
+        let done_there = done_there.max(there.occupies());
+        let gain = done_there.0.checked_sub(here.estimate.finish().0)?;
+        (gain > 0).then_some((here, gain))
+    }
+
+    /// Dequeues a task and gives it everything it needs; behind another run it needs no session of its own.
+    fn start(&mut self, now: Moment, task: TaskId, behind: Option<SessionKey>) -> Option<Assignment<H>> {
+        let state = self.tasks.get(task)?;
+        let Phase::Queued { device, rung: at, estimate, .. } = state.phase else { return None };
+        let rung = &state.spec.ladder.rungs()[at];
+        let (name, total) = (rung.name, rung.footprint.total(state.spec.references.len()));
+        let mut needs = self.needs(device, &state.spec, rung);
+        if behind.is_some() {
+            needs.session = None;
+        }
+        let mut discards = Discards::default();
+        let lease = self.reserve(now, device, &needs, &mut discards)?;
+        self.dequeue(task);
+        if !estimate.measured {
+            // Counted as under way until it settles.
+            let workload = self.tasks.get(task)?.spec.workload;
+            self.workloads.cell_mut(workload, name, device).exploring += 1;
+        }
+        let (held, session) = match behind {
+            Some(key) => (Holding::Behind(key), SessionTurn::Behind),
+            None => self.hold_session(device, &needs),
+        };
+        let references = self.hold_references(task, device, &needs);
+        let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
+        let misses = references.len() as u16 - hits;
+        let epoch = self.device(device).epoch;
+        let run = RunId(self.runs.insert(Run {
+            task,
+            device,
+            epoch,
+            rung: at,
+            lease,
+            session: held,
+            references: needs.references,
+            started_at: now,
+            expected_end: now + estimate.occupies(),
+            estimate,
+            abandoned: false,
+        }));
+        let on = self.device_mut(device);
+        on.began(run, now + estimate.occupies(), behind.is_none());
+        on.stats.dispatched += 1;
+        if on.has_free_slot() && !on.queue.is_empty() {
+            self.wakes = self.wakes.with(device);
+        }
+        let state = self.tasks.get_mut(task)?;
+        state.phase = Phase::Running { run };
+        state.short_since = None;
+        let (waited, job) = (now.since(state.ready_at), state.job.clone());
+        let warm = !matches!(session, SessionTurn::Open);
+        self.note(now, || What::Started { task, rung: name, device, waited, bytes: total, warm, hits, misses });
+        Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
+    }
+
+    /// The task's own lease: its bytes and all the room that had to be made beyond what was missing.
+    fn reserve(
+        &mut self,
+        now: Moment,
+        device: DeviceId,
+        needs: &Needs,
+        discards: &mut Discards<H>,
+    ) -> Option<crate::ledger::LeaseId> {
+        let total = needs.total();
+        let missing = total - self.ledger.free(device);
+        let mut freed = self.make_room(now, device, total, needs, discards);
+        if needs.absent > 0 {
+            freed += self.trim_window(device, needs, discards);
+        }
+        self.ledger.check(device, total).ok()?;
+        let spare = (freed - missing).min(self.ledger.free(device) - total);
+        self.ledger.reserve(device, needs.task + spare).ok()
+    }
+
+    fn hold_session(&mut self, device: DeviceId, needs: &Needs) -> (Holding, SessionTurn<H::Session>) {
+        let key = needs.session_key;
+        let id = SessionId(self.next_use());
+        let on = self.device_mut(device);
+        on.sessions_busy.push(key);
+        if let Some(warm) = on.sessions.take(&key) {
+            let held = HeldSession { id: warm.id, key, bytes: warm.bytes, lease: warm.lease };
+            return (Holding::Own(held), SessionTurn::Warm(warm.session));
+        }
+        let bytes = needs.session.unwrap_or_default();
+        let lease = self.ledger.reserve(device, bytes).expect("the whole footprint was checked just before");
+        (Holding::Own(HeldSession { id, key, bytes, lease }), SessionTurn::Open)
+    }
+
+    fn hold_references(
+        &mut self,
+        task: TaskId,
+        device: DeviceId,
+        needs: &Needs,
+    ) -> SmallVec<[ReferenceTurn<H::Prepared>; 1]> {
+        let tick = self.next_use();
+        let mut turns = SmallVec::new();
+        for (at, key) in needs.references.iter().enumerate() {
+            if let Some(prepared) = self.device_mut(device).shelf.hit(key, tick) {
+                turns.push(ReferenceTurn::Ready(prepared));
+                continue;
+            }
+            let pinned = self.tasks.get(task).is_some_and(|state| state.spec.references[at].pinned);
+            let lease = self.ledger.reserve(device, needs.reference).expect("the whole footprint was checked before");
+            self.device_mut(device).shelf.miss(*key, needs.reference, lease, pinned, tick);
+            turns.push(ReferenceTurn::Prepare);
+        }
+        turns
+    }
+
+    /// A run has prepared one of its references: others may use it from now on.
+    pub fn prepared(&mut self, run: RunId, at: usize, prepared: H::Prepared) {
+        let Some(state) = self.runs.get(run.0) else { return };
+        let (device, epoch) = (state.device, state.epoch);
+        let Some(key) = state.references.get(at).copied() else { return };
+        self.device_mut(device).shelf.ready(&key, epoch, prepared);
+        self.wakes = DeviceSet::with(self.wakes, device);
+    }
+
+    /// The cheapest rung for a task on one device.
+    pub(super) fn best_on(&self, now: Moment, task: TaskId, device: DeviceId) -> Option<Choice> {
+        self.choices_on(now, task, device).into_iter().min_by_key(|choice| choice.estimate.finish())
+    }
+}
+
+/// Whether a queued task can start now.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Startable {
+    Now,
+    AfterPreparing,
+    NotNow,
+}

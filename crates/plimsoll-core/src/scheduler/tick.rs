@@ -1,0 +1,103 @@
+//! Tick: what is due because time has passed.
+//! Never sets a timer; it says when it wants to be called next.
+
+use std::cmp::Reverse;
+
+use super::state::Phase;
+use super::{Host, Scheduler};
+use crate::error::{Attempt, Refusal, Setback, TaskError};
+use crate::ledger::Shortfall;
+use crate::{DeviceId, Moment, Nanos, TaskId};
+
+/// A run counts as stalled when it takes this many times its prediction, and its device's patience on top.
+const STALL_FACTOR: u64 = 8;
+
+impl<H: Host> Scheduler<H> {
+    /// Does what is due.
+    pub fn tick(&mut self, now: Moment) {
+        self.pass_deadlines(now);
+        for device in self.device_ids() {
+            self.try_device(now, device);
+            self.stop_waiting_for_memory(now, device);
+            self.find_stalled(now, device);
+        }
+    }
+
+    /// When something is due next, unless something happens before.
+    pub fn next_tick(&self) -> Option<Moment> {
+        let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
+        let devices = self.device_ids().flat_map(|device| self.device_due(device));
+        devices.chain(deadline).min()
+    }
+
+    fn device_due(&self, device: DeviceId) -> impl Iterator<Item = Moment> {
+        let state = self.device(device);
+        let retry = state.health.retry_at();
+        let stalled = state.running.iter().filter_map(|run| self.stalled_at(run.0)).min();
+        let waits = self.short_tasks(device).map(|(_, since)| since + self.config.memory_wait_max);
+        let short = if state.running.is_empty() { waits.min() } else { None };
+        retry.into_iter().chain(stalled).chain(short)
+    }
+
+    fn pass_deadlines(&mut self, now: Moment) {
+        while let Some(Reverse((at, task))) = self.deadlines.peek().copied() {
+            if at > now && self.tasks.get(task).is_some() {
+                break;
+            }
+            self.deadlines.pop();
+            if at <= now {
+                let started = self.tasks.get(task).is_some_and(|state| matches!(state.phase, Phase::Running { .. }));
+                self.stop(now, task, TaskError::DeadlinePassed { started });
+            }
+        }
+    }
+
+    /// Tasks at the head of a queue that do not fit, and since when.
+    fn short_tasks(&self, device: DeviceId) -> impl Iterator<Item = (TaskId, Moment)> + '_ {
+        let heads = self.device(device).queue.iter().take(8);
+        heads.filter_map(|task| Some((task, self.tasks.get(task)?.short_since?)))
+    }
+
+    /// Memory that no run here will give back is waited for only so long; then the rung counts as refused.
+    fn stop_waiting_for_memory(&mut self, now: Moment, device: DeviceId) {
+        if !self.device(device).running.is_empty() {
+            return;
+        }
+        let patience = self.config.memory_wait_max;
+        let given_up: Vec<_> = self.short_tasks(device).filter(|(_, since)| now.since(*since) >= patience).collect();
+        for (task, _) in given_up {
+            self.refuse_rung(now, task, device);
+        }
+    }
+
+    /// The rung that a task is queued for counts as refused; the next one gets its chance.
+    fn refuse_rung(&mut self, now: Moment, task: TaskId, device: DeviceId) {
+        let free = self.ledger.free(device);
+        let Some(state) = self.tasks.get_mut(task) else { return };
+        let Phase::Queued { rung, .. } = state.phase else { return };
+        let wanted = state.spec.footprint_total(rung);
+        let refusal = Refusal::NoRoom(Shortfall::NotNow { device, wanted, free });
+        let rung = state.spec.ladder.rungs()[rung].name;
+        state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
+        state.short_since = None;
+        self.dequeue(task);
+        self.try_again(now, task);
+    }
+
+    fn find_stalled(&mut self, now: Moment, device: DeviceId) {
+        let overdue =
+            self.device(device).running.iter().filter(|run| self.stalled_at(run.0).is_some_and(|at| at <= now));
+        let tasks: Vec<(TaskId, Nanos)> =
+            overdue.filter_map(|run| self.runs.get(run.0)).map(|run| (run.task, now.since(run.started_at))).collect();
+        for (task, after) in tasks {
+            self.give_up_waiting(now, task, after);
+        }
+    }
+
+    fn stalled_at(&self, run: TaskId) -> Option<Moment> {
+        let run = self.runs.get(run).filter(|run| !run.abandoned)?;
+        let patience = self.device(run.device).spec.stall_after?;
+        let predicted = Nanos(run.estimate.occupies().0.saturating_mul(STALL_FACTOR));
+        Some(run.started_at + predicted + patience)
+    }
+}

@@ -1,0 +1,94 @@
+//! What each device did: counts, throughput, busy time, percentiles.
+//! Never decides; `balancer` reads it.
+
+use serde::Serialize;
+
+use crate::Nanos;
+use crate::histogram::Histogram;
+
+/// Weight of the latest sample in the moving average of throughput.
+const THROUGHPUT_ALPHA: f64 = 0.1;
+
+/// Running counts of one device.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceStats {
+    pub(crate) dispatched: u64,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    pub(crate) busy: Nanos,
+    pub(crate) units_per_second: Option<f64>,
+    run_times: Histogram,
+}
+
+impl DeviceStats {
+    pub(crate) fn completed(&mut self, units: u64, took: Nanos) {
+        self.completed += 1;
+        self.busy += took;
+        self.run_times.record(took);
+        let rate = units.max(1) as f64 / took.as_secs_f64().max(1e-9);
+        self.units_per_second = Some(match self.units_per_second {
+            Some(average) => average + THROUGHPUT_ALPHA * (rate - average),
+            None => rate,
+        });
+    }
+
+    pub(crate) fn failed(&mut self, took: Nanos) {
+        self.failed += 1;
+        self.busy += took;
+    }
+
+    /// The figures for people and machines, `elapsed` after the start.
+    pub(crate) fn report(&self, elapsed: Nanos, slots: usize, depth: usize) -> DeviceReport {
+        let available = elapsed.as_secs_f64() * slots as f64;
+        DeviceReport {
+            dispatched: self.dispatched,
+            completed: self.completed,
+            failed: self.failed,
+            depth,
+            units_per_second: self.units_per_second.unwrap_or(0.0),
+            busy_share: if available > 0.0 { (self.busy.as_secs_f64() / available).min(1.0) } else { 0.0 },
+            p50: self.run_times.percentile(0.50),
+            p95: self.run_times.percentile(0.95),
+            p99: self.run_times.percentile(0.99),
+        }
+    }
+}
+
+/// One device's figures at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceReport {
+    /// Attempts started.
+    pub dispatched: u64,
+    /// Attempts that gave a result.
+    pub completed: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Tasks queued or running now.
+    pub depth: usize,
+    /// Moving average of units per second of one slot.
+    pub units_per_second: f64,
+    /// Share of its slots' time spent running, from 0 to 1.
+    pub busy_share: f64,
+    /// Half of the runs took at most this.
+    pub p50: Option<Nanos>,
+    /// 95 % of the runs took at most this.
+    pub p95: Option<Nanos>,
+    /// 99 % of the runs took at most this.
+    pub p99: Option<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_share_counts_every_slot() {
+        let mut stats = DeviceStats::default();
+        stats.completed(10, Nanos::seconds(1));
+        stats.failed(Nanos::seconds(1));
+        let report = stats.report(Nanos::seconds(2), 2, 3);
+        assert_eq!((report.completed, report.failed, report.depth), (1, 1, 3));
+        assert!((report.busy_share - 0.5).abs() < 1e-9);
+        assert!((report.units_per_second - 10.0).abs() < 1e-9);
+    }
+}

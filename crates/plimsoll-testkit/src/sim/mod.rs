@@ -1,0 +1,16 @@
+//! The simulator: virtual devices on a virtual clock, driven by the very core that drives real ones.
+//! Never sleeps or starts a thread; a run is a function of its seed.
+//!
+//! | file | what it pretends |
+//! |---|---|
+//! | `truth.rs` | the bytes that are really on each device |
+//! | `world.rs` | the clock, the devices and their faults |
+//! | `scenario.rs` | a random box with random work, from a seed |
+//! | `fuzz.rs` | many scenarios, and what must hold in each |
+//! | `replay.rs` | a known task graph on a known box |
+
+pub mod fuzz;
+pub mod replay;
+pub mod scenario;
+mod truth;
+pub mod world;

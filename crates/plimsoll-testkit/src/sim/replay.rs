@@ -1,0 +1,1 @@
+//! A known task graph on a known box.
