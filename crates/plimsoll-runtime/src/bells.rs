@@ -64,11 +64,6 @@ impl<'a, T> Held<'a, T> {
         }
     }
 
-    /// Whether anyone sleeps at this bell.
-    pub(crate) fn has_sleepers(&self, bell: usize) -> bool {
-        self.guarded().sleepers[bell] > 0
-    }
-
     /// Releases the lock until the bell rings or the time is over, whichever comes first; it may also wake early.
     pub(crate) fn sleep(mut self, bell: usize, at_most: Option<Duration>) -> Held<'a, T> {
         let owner = self.owner;
@@ -78,7 +73,9 @@ impl<'a, T> Held<'a, T> {
         }
         guard.sleepers[bell] += 1;
         let mut guard = match at_most {
-            Some(span) => owner.bells[bell].wait_timeout(guard, span).map_or_else(|gone| gone.into_inner().0, |ok| ok.0),
+            Some(span) => {
+                owner.bells[bell].wait_timeout(guard, span).map_or_else(|gone| gone.into_inner().0, |ok| ok.0)
+            }
             None => owner.bells[bell].wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner),
         };
         guard.sleepers[bell] -= 1;

@@ -187,7 +187,7 @@ impl Shared {
         if claimed.is_err() {
             return;
         }
-        let readings: Vec<Memory> = self.devices.iter().map(|opened| memory(opened.device.memory())).collect();
+        let readings: Vec<Memory> = self.devices.iter().map(|opened| memory(&*opened.device)).collect();
         let mut board = self.lock();
         for (at, reading) in readings.into_iter().enumerate() {
             board.scheduler.set_memory(now, DeviceId(at as u16), reading);
@@ -196,6 +196,9 @@ impl Shared {
     }
 }
 
-pub(crate) fn memory(reading: MemoryReading) -> Memory {
-    Memory { capacity: reading.capacity, free: reading.free, ours: reading.ours }
+/// A device's memory as the line is drawn from it. What open slots hold for themselves is nobody's to promise, so it
+/// counts as used by others.
+pub(crate) fn memory(device: &dyn Device) -> Memory {
+    let MemoryReading { capacity, free, ours, .. } = device.memory();
+    Memory { capacity, free, ours: ours - device.overhead() }
 }

@@ -16,12 +16,13 @@
 //! Invariant: whatever `next_bite` hands out is settled or put back, even if a task panics.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use plimsoll_core::scheduler::{Assignment, Measured, Outcome, ReferenceTurn, RunId, SessionTurn, Settled};
+use plimsoll_core::scheduler::{Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, Settled};
 use plimsoll_core::{
     Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
 };
@@ -31,6 +32,7 @@ use crate::backend::Backend;
 use crate::gauge::Gauge;
 use crate::job::{Job, Letter, OpenSession, PreparedReference, Runtime, TypedJob};
 use crate::mailbox::Mailbox;
+use crate::orchestrator::TaskRefused;
 use crate::probe::check;
 use crate::shared::{Shared, Stage};
 use crate::task::Task;
@@ -42,12 +44,6 @@ const BITE_TIME: Nanos = Nanos::micros(20);
 const BITE_MAX: usize = 64;
 
 // ---------------------------------------------------------------------------------------------------------- submit
-
-/// A task that was refused, and why.
-pub(crate) struct NotTaken<W: Workload> {
-    pub(crate) task: Task<W>,
-    pub(crate) refusal: SubmitRefusal,
-}
 
 /// A workload as the scheduler knows it.
 pub(crate) struct Known<W> {
@@ -84,23 +80,24 @@ pub(crate) fn describe<W: Workload>(
     (spec, Arc::new(TypedJob { workload, ladder, input, references, reply, tag, stopped }))
 }
 
-/// Hands described tasks in under one lock. Stops at the first that is refused; says how many were taken and their ids.
-pub(crate) fn hand_in(
-    shared: &Shared,
-    tasks: impl Iterator<Item = (TaskSpec, Arc<dyn Job>)>,
-    mut taken: impl FnMut(TaskId),
-) -> Result<(), SubmitRefusal> {
+/// A task on its way in.
+pub(crate) type Described = (TaskSpec, Arc<dyn Job>);
+
+/// Hands tasks in under one lock, first to last. Who is refused, and all behind it, stay in `tasks`.
+pub(crate) fn hand_in(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<HandedIn, SubmitRefusal> {
     shared.refresh_memory();
+    let mut handed = HandedIn::default();
+    let mut refusal = None;
     let mut board = shared.lock();
     let now = shared.now();
-    let mut refused = Ok(());
     let mut has_deadline = false;
-    for (spec, job) in tasks {
+    while let Some((spec, job)) = tasks.pop_front() {
         has_deadline |= spec.deadline.is_some();
         match board.scheduler.submit(now, spec, job) {
-            Ok(task) => taken(task),
-            Err((refusal, _)) => {
-                refused = Err(refusal);
+            Ok(task) => handed.took(task),
+            Err(back) => {
+                tasks.push_front((back.spec, back.job));
+                refusal = Some(back.refusal);
                 break;
             }
         }
@@ -109,7 +106,64 @@ pub(crate) fn hand_in(
         board.ring(shared.attendant_bell());
     }
     shared.release(board);
-    refused
+    match refusal {
+        Some(refusal) if handed.count == 0 => Err(refusal),
+        _ => Ok(handed),
+    }
+}
+
+/// How many tasks were taken in, and the last of them.
+#[derive(Default)]
+pub(crate) struct HandedIn {
+    pub(crate) count: usize,
+    pub(crate) last: Option<TaskId>,
+}
+
+impl HandedIn {
+    fn took(&mut self, task: TaskId) {
+        self.count += 1;
+        self.last = Some(task);
+    }
+}
+
+/// Hands one task in, waiting for room until the given time. A refused task comes back whole.
+pub(crate) fn hand_in_one<W: Workload>(
+    shared: &Shared,
+    known: &Known<W>,
+    task: Task<W>,
+    reply: &Arc<Mailbox<Letter<W::Output>>>,
+    until: Option<Instant>,
+) -> Result<TaskId, TaskRefused<W>> {
+    let wishes = task.wishes.clone();
+    let (spec, job) = describe(shared, known, task, reply, 0);
+    let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
+    loop {
+        let reason = match hand_in(shared, &mut tasks) {
+            Ok(handed) => return Ok(handed.last.expect("one task was handed in")),
+            Err(reason) => reason,
+        };
+        let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
+        if !waits || !wait_for_room(shared, until) {
+            drop(tasks);
+            let job = Arc::into_inner(job).expect("a refused job is nobody else's");
+            let task = Task { input: job.input, references: job.references, wishes };
+            return Err(TaskRefused { task: Box::new(task), reason });
+        }
+    }
+}
+
+/// Waits until a task may have ended; `false` if the time is over.
+pub(crate) fn wait_for_room(shared: &Shared, until: Option<Instant>) -> bool {
+    let Some(left) = until.map(|until| until.saturating_duration_since(Instant::now())) else { return false };
+    if left.is_zero() {
+        return false;
+    }
+    let board = shared.lock();
+    if !board.scheduler.is_full() {
+        return true;
+    }
+    drop(board.sleep(shared.room_bell(), Some(left)));
+    true
 }
 
 // ----------------------------------------------------------------------------------------------- take: choose, reserve
@@ -189,7 +243,7 @@ impl Slot {
         for assignment in bite.drain(..) {
             let stands_behind = matches!(assignment.session, SessionTurn::Behind);
             if stands_behind && session.is_none() {
-                attempted.push(Attempted::put_back(assignment.run));
+                attempted.push(Attempted::never_started(assignment));
                 continue;
             }
             let (attempt, ended) = self.attempt(assignment, &mut session, started);
@@ -271,7 +325,8 @@ impl Slot {
                 ReferenceTurn::Prepare => {
                     let gauge = Arc::new(Gauge::default());
                     let made = self.charged_to(&gauge, |backend| job.prepare(session, at, backend));
-                    times.measured.bring += times.lap();
+                    let took = times.lap();
+                    times.measured.bring += took;
                     times.measured.brought += 1;
                     let ready = PreparedReference { prepared: made.map_err(while_opening)?, gauge };
                     self.announce(run, at, ready.clone());
@@ -363,10 +418,18 @@ struct Attempted {
     session: Option<OpenSession>,
 }
 
+/// A result that counts.
+struct Accepted {
+    task: TaskId,
+    job: Arc<dyn Job>,
+    output: Box<dyn Any + Send>,
+    report: Box<Report>,
+}
+
 /// Results that the scheduler accepted, to be handed over outside the lock.
 #[derive(Default)]
 struct Delivery {
-    results: Vec<(TaskId, Arc<dyn Job>, Box<dyn Any + Send>, Box<plimsoll_core::scheduler::Report>)>,
+    results: Vec<Accepted>,
     /// Dropped outside the lock: a caller's type may do anything when it goes.
     unwanted: Vec<Box<dyn Any + Send>>,
 }
@@ -381,7 +444,7 @@ impl Delivery {
         };
         let settled = scheduler.settle(now, run, Outcome { result, session, measured });
         match (settled, output) {
-            (Settled::Done(report), Some(output)) => self.results.push((task, job, output, report)),
+            (Settled::Done(report), Some(output)) => self.results.push(Accepted { task, job, output, report }),
             (_, output) => self.unwanted.extend(output),
         }
     }
@@ -391,13 +454,18 @@ impl Delivery {
     }
 
     fn hand_over(self) {
-        for (task, job, output, report) in self.results {
+        for Accepted { task, job, output, report } in self.results {
             job.deliver(task, Ok((output, report)));
         }
     }
 }
 
 impl Attempted {
+    fn never_started(assignment: Assignment<Runtime>) -> Self {
+        let Assignment { run, task, job, .. } = assignment;
+        Self { run, task, job, result: None, measured: Measured::default(), session: None }
+    }
+
     fn give_session(&mut self, session: OpenSession) {
         self.session = Some(session);
     }

@@ -93,7 +93,8 @@ impl Context<'_> {
     /// # Errors
     /// [`Fault::WorkFailed`] if the task named no such reference, or it is of another type.
     pub fn reference<T: Any + Send + Sync>(&self, at: usize) -> Result<&T, Fault> {
-        let prepared = self.references.get(at).ok_or_else(|| Fault::work(format!("the task names no reference {at}")))?;
+        let prepared =
+            self.references.get(at).ok_or_else(|| Fault::work(format!("the task names no reference {at}")))?;
         prepared.downcast_ref().ok_or_else(|| Fault::work(format!("reference {at} was prepared as another type")))
     }
 }

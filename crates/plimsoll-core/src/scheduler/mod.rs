@@ -41,7 +41,7 @@ pub use devices::DeviceSpec;
 pub use room::Discards;
 pub use settle::{Measured, Outcome, Report, Settled};
 pub use state::RunId;
-pub use submit::Workloads;
+pub use submit::{NotTaken, Workloads};
 pub use take::{Assignment, ReferenceTurn, SessionTurn};
 
 use crate::balancer::{Balancer, Strategy};
@@ -167,6 +167,11 @@ impl<H: Host> Scheduler<H> {
     /// Tasks taken in and not yet ended.
     pub fn unsettled(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Whether the next task would be refused for want of room.
+    pub fn is_full(&self) -> bool {
+        self.tasks.len() >= self.config.queue_limit
     }
 
     /// Attempts running, abandoned ones included.

@@ -211,6 +211,14 @@ impl<H: Host> Scheduler<H> {
         self.stop(now, task, crate::TaskError::Cancelled)
     }
 
+    /// Ends every task that has not ended, with this error.
+    pub fn end_all(&mut self, now: Moment, error: &crate::TaskError) {
+        let left: Vec<TaskId> = self.tasks.ids().collect();
+        for task in left {
+            self.stop(now, task, error.clone());
+        }
+    }
+
     /// Ends a task now. A run that is under way keeps its leases until it settles, but its result counts no more.
     pub(super) fn stop(&mut self, now: Moment, task: TaskId, error: crate::TaskError) -> bool {
         let Some(state) = self.tasks.get(task) else { return false };

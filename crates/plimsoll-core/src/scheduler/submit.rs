@@ -13,6 +13,17 @@ use crate::profile::Cell;
 use crate::task::TaskSpec;
 use crate::{DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
 
+/// A task that was refused: it comes back whole.
+#[derive(Debug)]
+pub struct NotTaken<J> {
+    /// Why.
+    pub refusal: SubmitRefusal,
+    /// The task.
+    pub spec: TaskSpec,
+    /// Its payload.
+    pub job: J,
+}
+
 /// The workloads and what their rungs cost on each device.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
@@ -126,8 +137,8 @@ impl<H: Host> Scheduler<H> {
     /// Takes a task in.
     ///
     /// # Errors
-    /// The reason and the job, if it was refused.
-    pub fn submit(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, (SubmitRefusal, H::Job)> {
+    /// The reason and the task, if it was refused.
+    pub fn submit(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         match self.enter(now, spec, job) {
             Ok(task) => {
                 self.start_if_ready(now, task);
@@ -138,14 +149,9 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Puts a task into the table without choosing anything for it.
-    pub(super) fn enter(
-        &mut self,
-        now: Moment,
-        spec: TaskSpec,
-        job: H::Job,
-    ) -> Result<TaskId, (SubmitRefusal, H::Job)> {
+    pub(super) fn enter(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         if let Err(refusal) = self.may_enter(&spec) {
-            return Err((refusal, job));
+            return Err(Box::new(NotTaken { refusal, spec, job }));
         }
         self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
         self.sequence += 1;
