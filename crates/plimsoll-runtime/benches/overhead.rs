@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::{Bytes, Fault, Footprint, Ladder, Place, Rung};
+use plimsoll_core::scheduler::{Config, DeviceSpec, Host, Measured, Outcome, Settled};
+use plimsoll_core::{
+    Bytes, DeviceId, DeviceKind, Fault, Footprint, Ladder, Moment, Nanos, Place, Rung, Scheduler, TaskSpec,
+};
 use plimsoll_runtime::{Backend, Context, Orchestrator, Session, Task, Workload};
 
 const TASKS: u64 = 200_000;
@@ -93,6 +96,37 @@ fn plimsoll_submit() -> Duration {
     let took = began.elapsed();
     assert_eq!(sum, TASKS * (TASKS - 1) / 2);
     took
+}
+
+/// The decisions alone, on one thread, without locks or queues between threads.
+fn core_alone() -> Duration {
+    struct Nothing;
+    impl Host for Nothing {
+        type Job = ();
+        type Session = ();
+        type Prepared = ();
+    }
+    let mut scheduler = Scheduler::<Nothing>::new(Config::default(), Moment::START);
+    for _ in 0..2 {
+        let device = scheduler.add_device(DeviceSpec::new(DeviceKind::Cpu, 1, Bytes::gib(8)));
+        scheduler.device_opened(Moment::START, device);
+    }
+    let (workload, ladder) = (scheduler.register("empty"), empty().ladder);
+    let began = Instant::now();
+    let mut done = 0;
+    for n in 0..TASKS {
+        let now = Moment(n * 100);
+        scheduler.submit(now, TaskSpec::new(workload, ladder.clone(), 1), ()).unwrap();
+        for device in [DeviceId(0), DeviceId(1)] {
+            while let Some(assignment) = scheduler.take(now, device) {
+                let measured = Measured { run: Nanos(100), ..Measured::default() };
+                let outcome = Outcome { result: Ok(()), session: Some(()), measured };
+                done += u64::from(matches!(scheduler.settle(now, assignment.run, outcome), Settled::Done(_)));
+            }
+        }
+    }
+    assert_eq!(done, TASKS);
+    began.elapsed()
 }
 
 fn plimsoll_round_trip() -> Duration {
@@ -197,6 +231,7 @@ fn main() {
     let measurements: Vec<Measurement> = vec![
         ("plimsoll run_all", TASKS, Box::new(plimsoll_run_all)),
         ("plimsoll submit, one by one", TASKS, Box::new(plimsoll_submit)),
+        ("plimsoll's decisions alone", TASKS, Box::new(core_alone)),
         ("rayon scope.spawn", TASKS, Box::new(rayon_scope)),
         ("crossbeam-channel, 2 workers", TASKS, Box::new(|| crossbeam(TASKS, 1024))),
         ("tokio spawn", TASKS, Box::new(tokio_spawn)),
@@ -205,6 +240,14 @@ fn main() {
         ("crossbeam-channel round trip", TRIPS, Box::new(|| crossbeam(TRIPS, 1))),
         ("tokio round trip", TRIPS, Box::new(tokio_round_trip)),
     ];
+    // With a word, only what has it in its name: for a profiler.
+    if let Some(word) = std::env::args().nth(1).filter(|word| !word.starts_with('-')) {
+        for (name, count, run) in measurements.iter().filter(|(name, ..)| name.contains(&word)) {
+            let each = (0..ROUNDS).map(|_| run().as_nanos() as f64 / *count as f64).fold(f64::INFINITY, f64::min);
+            println!("{name:<32} {each:>12.0} ns");
+        }
+        return;
+    }
     let mut best = vec![f64::INFINITY; measurements.len()];
     let mut all: Vec<Vec<f64>> = vec![Vec::new(); measurements.len()];
     for _ in 0..ROUNDS {
@@ -217,7 +260,7 @@ fn main() {
     println!("{:<32} {:>12} {:>12} {:>10}", "empty task, 2 workers", "best ns", "median ns", "× plimsoll");
     for (at, (name, count, _)) in measurements.iter().enumerate() {
         all[at].sort_by(f64::total_cmp);
-        let base = if *count == TASKS { best[0] } else { best[5] };
+        let base = if *count == TASKS { best[0] } else { best[6] };
         println!("{name:<32} {:>12.0} {:>12.0} {:>10.2}", best[at], all[at][ROUNDS / 2], best[at] / base);
     }
     println!("idle: {:.4} CPU-seconds used in one second with nothing to do", idle());

@@ -43,6 +43,9 @@ impl PreparedReference {
     }
 }
 
+/// How a task ended, with its types rubbed off.
+pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
+
 /// A task with its types rubbed off.
 pub(crate) trait Job: Send + Sync {
     fn open(&self, rung: usize, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
@@ -54,7 +57,9 @@ pub(crate) trait Job: Send + Sync {
         backend: &mut dyn Backend,
     ) -> Result<Box<dyn Any + Send>, Fault>;
     /// The result goes to whoever asked for it.
-    fn deliver(&self, task: TaskId, end: Result<(Box<dyn Any + Send>, Box<Report>), TaskError>);
+    fn deliver(&self, task: TaskId, end: End, another_follows: bool);
+    /// Which mailbox the result goes to, to tell whether two results go to the same.
+    fn reply_address(&self) -> usize;
     /// From now on the work may stop.
     fn stop(&self);
     fn is_stopped(&self) -> bool;
@@ -68,7 +73,7 @@ pub struct Done<O> {
     /// Its result.
     pub output: O,
     /// Device, rung, attempts, times and bytes.
-    pub report: Box<Report>,
+    pub report: Report,
 }
 
 /// A task that ended without a result.
@@ -129,7 +134,11 @@ impl<W: Workload> Job for TypedJob<W> {
         Ok(Box::new(output))
     }
 
-    fn deliver(&self, id: TaskId, end: Result<(Box<dyn Any + Send>, Box<Report>), TaskError>) {
+    fn reply_address(&self) -> usize {
+        Arc::as_ptr(&self.reply).addr()
+    }
+
+    fn deliver(&self, id: TaskId, end: End, another_follows: bool) {
         let result = match end {
             Ok((output, report)) => {
                 let output = *output.downcast().expect("`run` of this very job boxed it");
@@ -137,7 +146,7 @@ impl<W: Workload> Job for TypedJob<W> {
             }
             Err(error) => Err(TaskFailure { id: Some(id), error }),
         };
-        self.reply.post(Letter { tag: self.tag, result });
+        self.reply.post(Letter { tag: self.tag, result }, another_follows);
     }
 
     fn stop(&self) {

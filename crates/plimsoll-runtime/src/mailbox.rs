@@ -25,14 +25,18 @@ impl<T> Mailbox<T> {
         Self { state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    pub(crate) fn post(&self, letter: T) {
+    /// Puts a letter in. If another follows at once, only the last of them wakes whoever waits.
+    pub(crate) fn post(&self, letter: T, another_follows: bool) {
         let mut state = lock(&self.state);
         state.letters.push_back(letter);
+        if another_follows {
+            return;
+        }
         let waker = state.waker.take();
         let someone_waits = state.waiting > 0;
         drop(state);
         if someone_waits {
-            self.arrived.notify_one();
+            self.arrived.notify_all();
         }
         if let Some(waker) = waker {
             waker.wake();
@@ -92,7 +96,7 @@ mod tests {
         loom::model(|| {
             let mailbox = Arc::new(Mailbox::new());
             let other = Arc::clone(&mailbox);
-            let poster = thread::spawn(move || other.post(7));
+            let poster = thread::spawn(move || other.post(7, false));
             assert_eq!(mailbox.wait_until(None), Some(7));
             poster.join().unwrap();
             assert_eq!(mailbox.take(), None);
@@ -110,8 +114,8 @@ mod tests {
             let poster = {
                 let mailbox = Arc::clone(&mailbox);
                 thread::spawn(move || {
-                    mailbox.post(1);
-                    mailbox.post(2);
+                    mailbox.post(1, true);
+                    mailbox.post(2, false);
                 })
             };
             let here = mailbox.wait_until(None).unwrap();

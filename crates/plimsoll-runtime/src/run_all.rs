@@ -13,8 +13,8 @@ use crate::task::Task;
 use crate::task_path::{self, Described};
 use crate::workload::Workload;
 
-/// Tasks handed in under one lock while others are still under way.
-const HAND_IN_TOGETHER: usize = 32;
+/// Tasks handed in under one lock while others are still under way: a quarter of the window, up to this many.
+const HAND_IN_TOGETHER: usize = 128;
 /// How long one pause between two results may last before the wait looks again; a task always ends, so the wait does.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -46,7 +46,10 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
         loop {
             let under_way = self.inbox.outstanding() + held_back;
             let room = self.window.saturating_sub(under_way);
-            let together = if self.inbox.outstanding() == 0 { 1 } else { HAND_IN_TOGETHER };
+            let together = self.together();
+            if room < together && self.inbox.outstanding() > 0 {
+                return;
+            }
             while !self.exhausted && self.waiting.len() < room.min(together) {
                 match self.inputs.next() {
                     Some(task) => {
@@ -60,6 +63,11 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
                 return;
             }
         }
+    }
+
+    /// How many tasks to hand in at once: one by one at first, so that a slow iterator keeps nobody waiting.
+    fn together(&self) -> usize {
+        self.inbox.outstanding().min(self.window / 4).clamp(1, HAND_IN_TOGETHER)
     }
 
     /// Hands in what waits; says whether it is worth going on.

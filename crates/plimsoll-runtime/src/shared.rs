@@ -164,7 +164,7 @@ impl Shared {
         drop(news.discards);
         for ending in news.endings {
             ending.job.stop();
-            ending.job.deliver(ending.task, Err(ending.error));
+            ending.job.deliver(ending.task, Err(ending.error), false);
         }
         if !news.events.is_empty() {
             for listener in lock(&self.listeners).iter_mut() {

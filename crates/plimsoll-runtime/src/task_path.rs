@@ -41,7 +41,7 @@ use crate::workload::{Prepared, Workload};
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
 const BITE_TIME: Nanos = Nanos::micros(20);
 /// Tasks a slot takes at once at the most, so that others are not kept waiting for work that is already there.
-const BITE_MAX: usize = 64;
+const BITE_MAX: usize = 128;
 
 // ---------------------------------------------------------------------------------------------------------- submit
 
@@ -423,7 +423,7 @@ struct Accepted {
     task: TaskId,
     job: Arc<dyn Job>,
     output: Box<dyn Any + Send>,
-    report: Box<Report>,
+    report: Report,
 }
 
 /// Results that the scheduler accepted, to be handed over outside the lock.
@@ -454,8 +454,10 @@ impl Delivery {
     }
 
     fn hand_over(self) {
-        for Accepted { task, job, output, report } in self.results {
-            job.deliver(task, Ok((output, report)));
+        let mut results = self.results.into_iter().peekable();
+        while let Some(Accepted { task, job, output, report }) = results.next() {
+            let another_follows = results.peek().is_some_and(|next| next.job.reply_address() == job.reply_address());
+            job.deliver(task, Ok((output, report)), another_follows);
         }
     }
 }

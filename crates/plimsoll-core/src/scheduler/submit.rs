@@ -10,6 +10,7 @@ use super::{Ending, Host, Scheduler};
 use crate::error::{SubmitRefusal, TaskError};
 use crate::event::{End, What};
 use crate::profile::Cell;
+use crate::rung::same_name;
 use crate::task::TaskSpec;
 use crate::{DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
 
@@ -75,7 +76,7 @@ impl Workloads {
 
     pub(super) fn cell(&self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> Option<&CostCell> {
         let workload = &self.known[usize::from(workload.0)];
-        let at = workload.rungs.iter().position(|known| *known == rung)?;
+        let at = workload.rungs.iter().position(|known| same_name(known, rung))?;
         workload.cells[at].get(device.index())
     }
 
@@ -93,7 +94,7 @@ impl Workloads {
 
     fn rung_at(&mut self, id: WorkloadId, rung: &'static str, devices: usize) -> usize {
         let workload = &mut self.known[usize::from(id.0)];
-        let at = workload.rungs.iter().position(|known| *known == rung).unwrap_or_else(|| {
+        let at = workload.rungs.iter().position(|known| same_name(known, rung)).unwrap_or_else(|| {
             workload.rungs.push(rung);
             workload.cells.push(Vec::new());
             workload.rungs.len() - 1
@@ -138,6 +139,7 @@ impl<H: Host> Scheduler<H> {
     ///
     /// # Errors
     /// The reason and the task, if it was refused.
+    #[inline]
     pub fn submit(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         match self.enter(now, spec, job) {
             Ok(task) => {
@@ -149,6 +151,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Puts a task into the table without choosing anything for it.
+    #[inline]
     pub(super) fn enter(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         if let Err(refusal) = self.may_enter(&spec) {
             return Err(Box::new(NotTaken { refusal, spec, job }));
