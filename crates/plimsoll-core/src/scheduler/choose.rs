@@ -112,10 +112,11 @@ impl<H: Host> Scheduler<H> {
     /// The choice for a task, or nothing if every candidate is refused.
     pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Choice> {
         let state = self.tasks.get(task)?;
-        if self.config.strategy == Strategy::EarliestFinish && state.planned.is_none() {
-            if let Measurements::Complete(earliest) = self.earliest_if_measured(now, state) {
-                return earliest;
-            }
+        if self.config.strategy == Strategy::EarliestFinish
+            && state.planned.is_none()
+            && let Measurements::Complete(earliest) = self.earliest_if_measured(now, state)
+        {
+            return earliest;
         }
         let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
         if let Some(planned) = self.as_planned(now, state, &possible) {
