@@ -36,6 +36,7 @@ pub struct Builder {
     stall_after: Option<Nanos>,
     listeners: Vec<Box<dyn Listener>>,
     profile: Option<(ProfileFile, Option<Machine>)>,
+    anew: bool,
 }
 
 impl Builder {
@@ -49,6 +50,7 @@ impl Builder {
             stall_after: None,
             listeners: Vec::new(),
             profile: None,
+            anew: false,
         }
     }
 
@@ -143,6 +145,12 @@ impl Builder {
         self
     }
 
+    /// Measures everything anew: the profile given is not loaded, and what is learnt takes its place.
+    pub fn measure_anew(mut self) -> Self {
+        self.anew = true;
+        self
+    }
+
     /// Starts it. Every device is opened and has to give its known answer before it is given work; one that cannot is
     /// left out and tried again later.
     pub fn build(mut self) -> Orchestrator {
@@ -161,7 +169,7 @@ impl Builder {
     fn learning(&mut self) -> Option<Learning> {
         let (file, machine) = self.profile.take()?;
         let machine = machine.unwrap_or_else(|| machine_of(self.devices.iter().map(|device| device.facts())));
-        Some(Learning { file, machine, devices: device_keys(&self.devices) })
+        Some(Learning { file, machine, devices: device_keys(&self.devices), anew: self.anew })
     }
 
     fn scheduler(&self, clock: Clock, learning: Option<&Learning>) -> crate::Core {

@@ -19,11 +19,16 @@ pub(crate) struct Learning {
     pub(crate) file: ProfileFile,
     pub(crate) machine: Machine,
     pub(crate) devices: Vec<String>,
+    /// Whether everything is measured anew: nothing is loaded, and what is saved takes the place of what was there.
+    pub(crate) anew: bool,
 }
 
 impl Learning {
     /// The profile on disk, if it is this machine's and fresh enough to rely on.
     pub(crate) fn load(&self) -> Option<Profile> {
+        if self.anew {
+            return None;
+        }
         let now = today();
         let profile = self.file.load(now).ok()?.profile?;
         matches!(profile.freshness(now, &self.machine, SOFTWARE), Freshness::Fresh).then_some(profile)
@@ -31,6 +36,11 @@ impl Learning {
 
     pub(crate) fn save(&self, shared: &Shared) -> Result<(), ProfileFileError> {
         let now = today();
+        if self.anew {
+            let mut profile = Profile::new(self.machine.clone(), SOFTWARE, now);
+            shared.lock().scheduler.save(now, &mut profile, &self.devices);
+            return self.file.replace(&profile);
+        }
         let kept = self.file.load(now)?.profile;
         let kept = kept.filter(|profile| matches!(profile.freshness(now, &self.machine, SOFTWARE), Freshness::Fresh));
         let mut profile = kept.unwrap_or_else(|| Profile::new(self.machine.clone(), SOFTWARE, now));
