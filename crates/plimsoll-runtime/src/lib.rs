@@ -7,6 +7,7 @@ pub mod gauge;
 mod kernel;
 pub mod misuse;
 pub mod probe;
+pub mod profile_file;
 
 pub use backend::{Backend, Buffer, Launch, POISON, read_floats};
 pub use device::{Device, DeviceFacts, MemoryReading, Nature};
