@@ -64,8 +64,9 @@ pub(crate) const ALL: &[Step] = &[
 const PLAIN: Step =
     Step { name: "", what: "", component: None, needs_gpu: false, arguments: &[], environment: &[], own_target: None };
 
-/// One thread per connection makes each of lavapipe's logical GPUs behave like a card of its own.
-const FOR_EVERY_STEP: &[(&str, &str)] = &[("LP_NUM_THREADS", "1")];
+/// One thread per connection makes each of lavapipe's logical GPUs behave like a card of its own. Mesa's layer that asks
+/// the display server which card comes first complains where there is none; nothing here needs it.
+const FOR_EVERY_STEP: &[(&str, &str)] = &[("LP_NUM_THREADS", "1"), ("NODEVICE_SELECT", "1")];
 
 /// Settings of the developer's own that would change what the tests see.
 const NOT_FOR_TESTS: &[&str] =

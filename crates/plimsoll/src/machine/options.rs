@@ -91,7 +91,7 @@ impl MachineOptions {
     /// # Errors
     /// [`SettingError`] if one of them holds something else than it may.
     pub fn from_env() -> Result<Self, SettingError> {
-        Self::from_variables(|name| env::var_os(name))
+        Self::from_variables(env::var_os)
     }
 
     fn from_variables(variable: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, SettingError> {
