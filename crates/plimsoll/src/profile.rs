@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use plimsoll_core::profile::{DeviceSummary, Machine};
 use plimsoll_core::{DeviceKind, profile};
-use plimsoll_runtime::Device;
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
+use plimsoll_runtime::{Device, Nature};
 use plimsoll_wgpu::{FoundGpu, discover};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -29,12 +29,14 @@ pub fn file() -> Result<ProfileFile, ProfileFileError> {
     }
 }
 
-/// This machine as its profile names it: its processor and every GPU in it, with their drivers.
+/// This machine as its profile names it: its processor and every card in it, with their drivers.
 ///
-/// Which of them are used does not count. Leaving the GPUs out for one run must not make the profile look like another
-/// machine's, which would throw its figures away. Nothing is opened for it.
+/// Which of them are used does not count: leaving the GPUs out for one run must not make the profile look like another
+/// machine's, which would throw its figures away. Nor do software GPUs: installing one changes no hardware, and their
+/// figures are kept under keys that hold their own driver. Nothing is opened for it.
 pub fn hardware() -> Machine {
-    machine_of(&CpuDevice::open(), &discover())
+    let cards: Vec<FoundGpu> = discover().into_iter().filter(|gpu| gpu.nature() == Nature::Hardware).collect();
+    machine_of(&CpuDevice::open(), &cards)
 }
 
 fn machine_of(cpu: &CpuDevice, gpus: &[FoundGpu]) -> Machine {
