@@ -96,6 +96,12 @@ impl Rung {
     }
 }
 
+/// Whether two rung names are the same. They are literals, so the same name nearly always has the same address, and the
+/// text need not be looked at.
+pub(crate) fn same_name(a: &'static str, b: &'static str) -> bool {
+    std::ptr::eq(a, b) || a == b
+}
+
 /// The rungs of a task, best first. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Ladder(Arc<[Rung]>);

@@ -3,6 +3,7 @@
 //! Invariant: a session is either idle here or held by exactly one running task.
 
 use crate::ledger::LeaseId;
+use crate::rung::same_name;
 use crate::task::SessionShape;
 use crate::{Bytes, SessionId, WorkloadId};
 
@@ -10,7 +11,7 @@ use crate::{Bytes, SessionId, WorkloadId};
 pub(crate) const WARM_MAX: usize = 64;
 
 /// All that must match for a session to be used again.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, Debug)]
 pub(crate) struct SessionKey {
     /// The workload.
     pub(crate) workload: WorkloadId,
@@ -18,6 +19,12 @@ pub(crate) struct SessionKey {
     pub(crate) rung: &'static str,
     /// Parameters and shape.
     pub(crate) shape: SessionShape,
+}
+
+impl PartialEq for SessionKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.workload == other.workload && self.shape == other.shape && same_name(self.rung, other.rung)
+    }
 }
 
 /// A session and what it holds.

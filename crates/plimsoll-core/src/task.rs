@@ -131,6 +131,7 @@ impl<T> TaskTable<T> {
         self.places.len() - self.vacant.len()
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, task: T) -> TaskId {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.places.push(Place { generation: 0, task: None });
@@ -151,6 +152,16 @@ impl<T> TaskTable<T> {
         if place.generation == id.generation() { place.task.as_mut() } else { None }
     }
 
+    /// Drops a task where it lies, for when moving it out would cost more than it is worth.
+    pub(crate) fn discard(&mut self, id: TaskId) {
+        if let Some(place) = self.places.get_mut(id.index()).filter(|place| place.generation == id.generation()) {
+            place.task = None;
+            place.generation = place.generation.wrapping_add(1);
+            self.vacant.push(id.index() as u32);
+        }
+    }
+
+    #[inline]
     pub(crate) fn remove(&mut self, id: TaskId) -> Option<T> {
         let place = self.places.get_mut(id.index())?;
         if place.generation != id.generation() {

@@ -1,15 +1,47 @@
 //! Does what `plimsoll-core` decides.
 
+mod attendant;
 mod backend;
+mod bells;
+mod builder;
+mod clock;
 pub mod cpu;
 mod device;
 pub mod gauge;
+mod inbox;
+mod job;
 mod kernel;
+mod learnt;
+mod lease;
+mod mailbox;
 pub mod misuse;
+mod orchestrator;
 pub mod probe;
 pub mod profile_file;
+mod run_all;
+mod shared;
+mod sync;
+mod task;
+mod task_path;
+mod ticket;
+pub mod workload;
 
 pub use backend::{Backend, Buffer, Launch, POISON, read_floats};
+pub use builder::Builder;
+pub use clock::today;
 pub use device::{Device, DeviceFacts, MemoryReading, Nature};
+pub use inbox::Inbox;
+pub use job::{Done, TaskFailure, TaskResult};
 pub use kernel::{Access, Kernel, Twin, Words};
+pub use learnt::{SOFTWARE, machine_of};
+pub use lease::Lease;
+pub use orchestrator::{DeviceStatus, Orchestrator, Registered, Shutdown, TaskRefused};
 pub use probe::check;
+pub use run_all::{Ordered, RunAll};
+pub use shared::Listener;
+pub use task::{Reference, Task};
+pub use ticket::Ticket;
+pub use workload::{Content, Context, Prepared, Session, Workload};
+
+/// The scheduler as the runtime drives it.
+pub(crate) type Core = plimsoll_core::Scheduler<job::Runtime>;

@@ -5,6 +5,7 @@ pub mod blur;
 pub mod check;
 pub mod known_answer;
 pub mod sum;
+pub mod workloads;
 
 pub use blur::{Blur, blur_full, blur_strip};
 pub use sum::{sum, sum_bytes};

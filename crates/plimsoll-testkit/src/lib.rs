@@ -1,3 +1,6 @@
-//! Pretends: virtual devices, a virtual clock, and the suite every device must pass.
+//! Pretends: virtual devices, a virtual clock, task graphs, and the suite every device must pass.
 
+pub mod conformance;
+pub mod graph;
 pub mod sim;
+pub mod virtual_device;

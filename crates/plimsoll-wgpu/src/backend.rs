@@ -131,21 +131,33 @@ impl WgpuBackend {
     /// Hands over what is recorded; none if there is nothing.
     fn flush(&mut self) -> Result<Option<SubmissionIndex>, Fault> {
         let Some(encoder) = self.encoder.take() else { return Ok(None) };
-        self.upload.seal();
         self.launches = 0;
         let named = std::mem::take(&mut self.named);
-        match self.generation.submit(encoder) {
+        match self.hand_over(encoder) {
             Ok(submission) => {
                 self.upload.submitted(&submission);
                 Ok(Some(submission))
             }
             Err(fault) => {
                 named.iter().for_each(|tainted| tainted.store(true, Relaxed));
-                // The upload buffer is no longer ours and not the device's either: a fresh pair is simplest.
-                self.upload = Upload::new(&self.generation, self.home.sizes)?;
                 Err(fault)
             }
         }
+    }
+
+    /// Never asks a device that is lost: one that hangs would hang us too.
+    fn hand_over(&mut self, encoder: wgpu::CommandEncoder) -> Result<SubmissionIndex, Fault> {
+        self.generation.health.check()?;
+        self.upload.seal();
+        let submitted = self.generation.submit(encoder);
+        if submitted.is_err() && self.generation.health.check().is_ok() {
+            // The sealed buffer is no longer ours, and the device was never told of it.
+            match Upload::new(&self.generation, self.home.sizes) {
+                Ok(fresh) => self.upload = fresh,
+                Err(fault) => self.generation.health.lose(format!("no upload buffer: {fault}")),
+            }
+        }
+        submitted
     }
 
     /// Copies data of any length into a buffer, through the upload buffers.

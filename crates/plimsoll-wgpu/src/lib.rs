@@ -1,6 +1,6 @@
 //! GPUs through wgpu, on Vulkan, Metal and DX12.
 //!
-//! **Invariant:** no other crate names wgpu (`tidy::arrows`); nothing here panics or aborts over what a driver does.
+//! **Invariant:** no other crate names wgpu, and nothing that a driver does makes this one panic or abort.
 //!
 //! ```no_run
 //! use plimsoll_runtime::{Device, check};

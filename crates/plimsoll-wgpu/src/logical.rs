@@ -57,6 +57,13 @@ impl OpenOptions {
         self.slots = Some(slots);
         self
     }
+
+    /// These options with a limit on how long a device may take to answer.
+    #[must_use]
+    pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
+        self.answer_timeout = timeout;
+        self
+    }
 }
 
 impl Default for OpenOptions {

@@ -19,8 +19,9 @@ pub(super) struct Bound {
     pub(super) prices: Prices,
 }
 
-/// Rounds of adjustment where more than two classes compete; the bound moves by less than 0.1 % after these.
-const ROUNDS: u32 = 64;
+/// Rounds of adjustment where more than two classes compete. For 250 tasks on 3, 4 and 6 classes 32 rounds end within
+/// 0.01 % of where 2000 end, and take 0.2 to 0.4 ms.
+const ROUNDS: u32 = 32;
 
 /// Price of an average class in those rounds: 20 bits leave room for prices far apart.
 const UNIT: f64 = (1 << 20) as f64;

@@ -11,6 +11,9 @@ use super::rank_set::RankSet;
 /// No task: nothing had to end before this one could start.
 pub(super) const NOBODY: u32 = u32::MAX;
 
+/// A limit that no draft passes: times saturate there.
+pub(super) const UNLIMITED: u64 = u64::MAX;
+
 /// A class for each task and a total order over all of them: what the search changes.
 #[derive(Clone)]
 pub(super) struct Draft {
@@ -138,6 +141,10 @@ impl<'p> Simulator<'p> {
     }
 
     fn set_spare(&mut self, draft: &Draft, limit: u64) -> Option<()> {
+        if limit == UNLIMITED {
+            self.spare.fill(u128::MAX);
+            return Some(());
+        }
         self.spare.fill(0);
         for slot in &self.problem.slots {
             self.spare[slot.class] += u128::from(limit.saturating_sub(slot.free_at));

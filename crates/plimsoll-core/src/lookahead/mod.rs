@@ -7,7 +7,6 @@ mod climb;
 mod evaluate;
 mod list;
 mod problem;
-mod random;
 mod rank_set;
 #[cfg(test)]
 mod tests;
@@ -19,18 +18,20 @@ pub use problem::TASK_LIMIT;
 
 use bound::Bound;
 use climb::Climb;
-use evaluate::{Draft, Simulator, Trace};
+use evaluate::{Draft, Simulator, Trace, UNLIMITED};
 use list::{Drafter, RECIPES};
 use problem::Problem;
 
-/// Candidate plans that [`Budget::default`] allows.
-pub const SIMULATIONS_DEFAULT: u32 = 128;
+/// Candidate plans that [`Budget::default`] allows: 1.7 ms for 250 tasks, where sets of that size ran 190 ms on average.
+/// Half as many would make the plan 0.9 ms longer and be ready 0.7 ms sooner; twice as many, 0.5 ms shorter and 1.5 ms
+/// later.
+pub const SIMULATIONS_DEFAULT: u32 = 256;
 
 /// Sets up to this size get their whole budget. Larger ones get a share of it, so that the work of a plan is bounded
 /// by budget × this many tasks simulated, and only the first draft grows with the set.
 pub const TASKS_WITH_FULL_BUDGET: usize = 4096;
 
-/// A plan this close to the bound is taken: a 1024th of the makespan is less than it costs to look further.
+/// A plan this close to the bound is taken: a 1024th of the makespan is less than looking further takes.
 const CLOSE_ENOUGH: u64 = 1024;
 
 /// One task of a known set.
@@ -147,7 +148,7 @@ pub enum PlanError {
 ///
 /// let device = KnownDevice { slots: 1, free_at: Nanos::ZERO };
 /// let task = |cpu, gpu| KnownTask {
-///     costs: [cpu, gpu].map(|ms| Some(Nanos::millis(ms))).into(),
+///     costs: [cpu, gpu].into_iter().map(|ms| Some(Nanos::millis(ms))).collect(),
 ///     ..KnownTask::default()
 /// };
 /// // Each of the two is faster on the GPU, but only the first one much.
@@ -189,7 +190,7 @@ fn best_draft(
 ) -> (Draft, Trace, u32) {
     let drafter = Drafter::new(problem, &bound.prices);
     let mut best = drafter.draft(RECIPES[0]);
-    simulator.play(&best, u64::MAX);
+    simulator.play(&best, UNLIMITED);
     let mut trace = simulator.trace.clone();
     let mut used = 1;
     for &recipe in &RECIPES[1..] {

@@ -6,7 +6,7 @@ use crate::DeviceSet;
 
 use super::{KnownDevice, KnownTask, PlanError};
 
-/// Tasks one plan may hold. A plan of a million tasks takes about a second; a caller with more plans them in parts.
+/// Tasks one plan may hold. A plan of a million tasks takes about 1.2 s; a caller with more plans them in parts.
 pub const TASK_LIMIT: usize = 1 << 20;
 
 /// The cost of a task on a class that cannot run it.

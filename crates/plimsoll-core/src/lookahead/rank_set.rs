@@ -3,7 +3,7 @@
 //! Invariant: a summary bit is set exactly when its word is not empty.
 
 /// Ranks below a fixed length, two levels of bits. 250 ranks are four words and one summary word, so taking the lowest
-/// costs two bit scans; a binary heap in its place made a simulation of 250 tasks half as slow again.
+/// costs two bit scans; with a binary heap in its place a simulation of 250 tasks took about a third longer.
 #[derive(Clone)]
 pub(super) struct RankSet {
     words: Vec<u64>,

@@ -106,6 +106,19 @@ proptest! {
         prop_assert_eq!(plan.lower_bound, lower_bound(&tasks, &devices));
     }
 
+    /// Giving up early is only a way to be quick: a limit refuses exactly the drafts that end after it.
+    #[test]
+    fn a_limit_refuses_what_ends_after_it_and_nothing_else((tasks, devices) in set(), recipe in 0..RECIPES.len()) {
+        let problem = Problem::new(&tasks, &devices).expect("a valid set");
+        let draft = Drafter::new(&problem, &Bound::new(&problem).prices).draft(RECIPES[recipe]);
+        let mut simulator = Simulator::new(&problem);
+        let makespan = simulator.play(&draft, UNLIMITED).expect("no limit");
+        prop_assert_eq!(simulator.play(&draft, makespan), Some(makespan));
+        if makespan > 0 {
+            prop_assert_eq!(simulator.play(&draft, makespan - 1), None);
+        }
+    }
+
     #[test]
     fn the_same_seed_gives_the_same_plan((tasks, devices) in set(), seed: u64) {
         let budget = Budget { simulations: 40, seed };

@@ -78,6 +78,12 @@ struct Possible {
     exploring: u32,
 }
 
+/// The earliest finish, if every candidate was measured.
+enum Measurements {
+    Complete(Option<Choice>),
+    Missing,
+}
+
 type Possibles = SmallVec<[Possible; 8]>;
 
 impl<H: Host> Scheduler<H> {
@@ -106,6 +112,12 @@ impl<H: Host> Scheduler<H> {
     /// The choice for a task, or nothing if every candidate is refused.
     pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Choice> {
         let state = self.tasks.get(task)?;
+        if self.config.strategy == Strategy::EarliestFinish
+            && state.planned.is_none()
+            && let Measurements::Complete(earliest) = self.earliest_if_measured(now, state)
+        {
+            return earliest;
+        }
         let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
         if let Some(planned) = self.as_planned(now, state, &possible) {
             return Some(planned);
@@ -117,6 +129,23 @@ impl<H: Host> Scheduler<H> {
                 self.balancer.pick(strategy, &offers).and_then(|at| choice_for(&possible, offers[at].device))
             }
         }
+    }
+
+    /// The usual case without a list of candidates: everything that could take the task was measured.
+    fn earliest_if_measured(&self, now: Moment, state: &TaskState<H::Job>) -> Measurements {
+        let mut best: Option<Choice> = None;
+        for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
+            for device in self.device_ids() {
+                let Ok((estimate, _)) = self.assess(now, &state.spec, Some(state), at, rung, device) else { continue };
+                if !estimate.measured {
+                    return Measurements::Missing;
+                }
+                if best.is_none_or(|best| estimate.finish() < best.estimate.finish()) {
+                    best = Some(Choice { rung: at, device, estimate });
+                }
+            }
+        }
+        Measurements::Complete(best)
     }
 
     /// Every refusal of a task, for its error.
@@ -174,7 +203,7 @@ impl<H: Host> Scheduler<H> {
         possible
     }
 
-    fn assess(
+    pub(super) fn assess(
         &self,
         now: Moment,
         spec: &TaskSpec,
@@ -266,7 +295,7 @@ impl<H: Host> Scheduler<H> {
         if wanted > line {
             return Err(Refusal::NoRoom(Shortfall::NeverFits { device, wanted, line }));
         }
-        if self.shortfall(device, spec, rung).is_some() {
+        if wanted > self.ledger.free(device) && self.shortfall(device, spec, rung).is_some() {
             let patience = self.config.memory_wait_max;
             let memory = self.device(device).wait_for_memory(now).unwrap_or(patience);
             estimate.wait = estimate.wait.max(memory);

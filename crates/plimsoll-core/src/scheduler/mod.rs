@@ -9,16 +9,20 @@
 //! | `room.rs` | which idle session or reference goes to make room? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
 //! | `recover.rs` | it failed: step down, move, or report? |
+//! | `ahead.rs` | the whole set is known: which order and devices end it first? |
+//! | `learnt.rs` | what of all this outlives the process? |
 //! | `devices.rs` | which devices work, and where are their lines? |
 //! | `tick.rs` | what is due: deadlines, stalls, tries, waits that have lasted too long? |
 //!
 //! Never starts a thread, reads a clock, or looks into a job: facts come in with the time, decisions go out.
 //! Invariant: a task that was taken in ends exactly once (`testkit::fuzz`).
 
+mod ahead;
 mod choose;
 mod devices;
 mod failed_lately;
 mod invariants;
+mod learnt;
 mod place;
 mod recover;
 mod room;
@@ -31,12 +35,13 @@ mod tick;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
 pub use room::Discards;
 pub use settle::{Measured, Outcome, Report, Settled};
 pub use state::RunId;
-pub use submit::Workloads;
+pub use submit::{NotTaken, Workloads};
 pub use take::{Assignment, ReferenceTurn, SessionTurn};
 
 use crate::balancer::{Balancer, Strategy};
@@ -77,7 +82,7 @@ impl Default for Config {
             queue_limit: 16_384,
             strategy: Strategy::default(),
             memory_wait_max: Nanos::seconds(30),
-            lookahead: 0,
+            lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
             software: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -121,6 +126,7 @@ pub struct Scheduler<H: Host> {
     uses: u64,
     since: Moment,
     leases_outside: usize,
+    learnt: learnt::Learnt,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -147,6 +153,7 @@ impl<H: Host> Scheduler<H> {
             uses: 0,
             since: now,
             leases_outside: 0,
+            learnt: Default::default(),
             discarded: Discards::default(),
             events: None,
         }
@@ -160,6 +167,11 @@ impl<H: Host> Scheduler<H> {
     /// Tasks taken in and not yet ended.
     pub fn unsettled(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Whether the next task would be refused for want of room.
+    pub fn is_full(&self) -> bool {
+        self.tasks.len() >= self.config.queue_limit
     }
 
     /// Attempts running, abandoned ones included.

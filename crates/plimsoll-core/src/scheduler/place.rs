@@ -12,8 +12,8 @@ use crate::ledger::Shortfall;
 use crate::queue::QueueKey;
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
 
-/// A device with more than this much queued asks idle devices whether they would be sooner.
-const HELP_WORTH: Nanos = Nanos::millis(1);
+/// A device is helped out only if its slots have more than this much queued: looking costs some microseconds.
+const HELP_WORTH: Nanos = Nanos::micros(200);
 /// How often it asks.
 const HELP_PAUSE: Nanos = Nanos::millis(10);
 
@@ -107,16 +107,20 @@ impl<H: Host> Scheduler<H> {
         self.place_stranded(now);
     }
 
+    /// Whether so much is queued here that an idle device should look for something to take over.
+    pub(super) fn is_worth_helping(&self, device: DeviceId) -> bool {
+        let state = self.device(device);
+        let queued: Nanos = state.backlog.iter().copied().sum();
+        queued.0 / state.spec.slots as u64 > HELP_WORTH.0
+    }
+
     /// Wakes idle devices when this one has a long queue, so that they can take over what they would finish sooner.
     pub(super) fn ask_for_help(&mut self, now: Moment, device: DeviceId) {
-        let state = self.device_mut(device);
-        if state.queue.is_empty() || now.since(state.help_asked) < HELP_PAUSE {
+        let state = self.device(device);
+        if now.since(state.help_asked) < HELP_PAUSE || !self.is_worth_helping(device) {
             return;
         }
-        if state.backlog.iter().copied().sum::<Nanos>().0 / (state.spec.slots.max(1) as u64) < HELP_WORTH.0 {
-            return;
-        }
-        state.help_asked = now;
+        self.device_mut(device).help_asked = now;
         let idle = self
             .devices
             .iter()

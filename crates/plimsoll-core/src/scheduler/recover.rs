@@ -14,7 +14,7 @@ use crate::{Fault, Moment, Nanos, Remedy, TaskId};
 /// Attempts at one task. More would mean devices that come and go faster than the task runs.
 pub(super) const ATTEMPTS_MAX: usize = 16;
 /// How long an out-of-memory is remembered: other programs leave, and a learnt failure must not outlive its reason.
-pub(super) const FAILURE_KEPT: Nanos = Nanos::seconds(3600);
+const FAILURE_KEPT: Nanos = Nanos::seconds(crate::profile::FAILURE_LIFE_S);
 
 impl<H: Host> Scheduler<H> {
     pub(super) fn recover(&mut self, now: Moment, run: &Run, fault: Fault, measured: Measured) {
@@ -24,7 +24,7 @@ impl<H: Host> Scheduler<H> {
         self.note(now, || What::AttemptFailed { task, rung: key.rung, device, fault: FaultKind::from(&fault) });
         match fault.remedy() {
             Remedy::Report => return self.end_without_result(now, task, reported(fault)),
-            Remedy::StepDown => self.remember_failure(now, run),
+            Remedy::StepDown => self.remember_failure(now, run, &fault),
             Remedy::Move => {}
         }
         let ailment = ailment(&fault);
@@ -50,12 +50,16 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Only out-of-memory is remembered; the smallest size at which it happened counts.
-    fn remember_failure(&mut self, now: Moment, run: &Run) {
+    fn remember_failure(&mut self, now: Moment, run: &Run, fault: &Fault) {
         let Some(state) = self.tasks.get(run.task) else { return };
         let units = state.spec.units;
         let key = run.session.key();
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
-        cell.cost.fail(FailedAt { units, bytes: run.estimate.bytes, until: now + FAILURE_KEPT }, now);
+        let bytes = run.estimate.bytes;
+        cell.cost.fail(FailedAt { units, bytes, until: now + FAILURE_KEPT }, now);
+        if let Fault::OutOfMemory { moment, .. } = fault {
+            self.note_failure(key, run.device, units, bytes, *moment);
+        }
     }
 
     /// Ends a run that does not answer: its task moves, its leases stay until the run itself comes back.

@@ -68,7 +68,7 @@ pub struct Report {
 #[derive(Debug)]
 pub enum Settled {
     /// It is the task's result.
-    Done(Box<Report>),
+    Done(Report),
     /// It is not: the task goes on elsewhere, or has already ended. If it ended now, that is in `drain_endings`.
     Dropped,
 }
@@ -142,21 +142,22 @@ impl<H: Host> Scheduler<H> {
     }
 
     fn succeed(&mut self, now: Moment, run: &Run, measured: Measured) -> Settled {
-        let Some(task) = self.tasks.remove(run.task) else { return Settled::Dropped };
-        let rung = &task.spec.ladder.rungs()[run.rung];
-        let (id, name, device, units) = (run.task, rung.name, run.device, task.spec.units);
+        let Some(task) = self.tasks.get_mut(run.task) else { return Settled::Dropped };
+        let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
+        let (units, ready_at, references) = (task.spec.units, task.ready_at, task.spec.references.len() as u32);
+        self.tasks.discard(run.task);
+        let (id, rung, device) = (run.task, run.session.key().rung, run.device);
         let first_figures = self.learn(run, units, measured);
         self.device_mut(device).stats.completed(units, measured.run);
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();
-        self.note(now, || What::Ran { task: id, rung: name, device, bring, open, run: measured.run, peak });
+        self.note(now, || What::Ran { task: id, rung, device, bring, open, run: measured.run, peak });
         self.note(now, || What::Ended { task: id, end: End::Done });
-        let references = task.spec.references.len() as u32;
         let report = Report {
             device,
-            rung: name,
-            attempts: task.attempts,
-            queued: run.started_at.since(task.ready_at),
+            rung,
+            attempts,
+            queued: run.started_at.since(ready_at),
             bring,
             open,
             run: measured.run,
@@ -165,11 +166,11 @@ impl<H: Host> Scheduler<H> {
             reference_hits: references.saturating_sub(measured.brought),
             reference_misses: measured.brought,
         };
-        self.unblock(now, task.dependents);
+        self.unblock(now, dependents);
         if first_figures {
             self.place_again(now, device);
         }
-        Settled::Done(Box::new(report))
+        Settled::Done(report)
     }
 
     /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.
@@ -185,12 +186,16 @@ impl<H: Host> Scheduler<H> {
             cell.cost.learn_reference(units, Nanos(each));
         }
         // A failure never hides a later success at its size.
-        cell.cost.succeeded(units, run.estimate.bytes);
+        let refuted = cell.cost.succeeded(units, run.estimate.bytes);
         if let Some(peak) = measured.peak.filter(|peak| *peak > run.estimate.bytes && run.estimate.bytes > Bytes::ZERO)
         {
             cell.bytes_factor = cell.bytes_factor.max(1.0) * (peak.0 as f64 / run.estimate.bytes.0 as f64);
         }
-        unmeasured && cell.exploring > 0
+        let first_figures = unmeasured && cell.exploring > 0;
+        if refuted {
+            self.note_success(key, run.device, units, run.estimate.bytes);
+        }
+        first_figures
     }
 
     /// A slot and perhaps memory are free again.
@@ -205,6 +210,14 @@ impl<H: Host> Scheduler<H> {
     /// Cancels a task in whatever state it is. Says whether it was still there.
     pub fn cancel(&mut self, now: Moment, task: TaskId) -> bool {
         self.stop(now, task, crate::TaskError::Cancelled)
+    }
+
+    /// Ends every task that has not ended, with this error.
+    pub fn end_all(&mut self, now: Moment, error: &crate::TaskError) {
+        let left: Vec<TaskId> = self.tasks.ids().collect();
+        for task in left {
+            self.stop(now, task, error.clone());
+        }
     }
 
     /// Ends a task now. A run that is under way keeps its leases until it settles, but its result counts no more.

@@ -206,7 +206,6 @@ pub(super) struct Run {
     pub(super) task: TaskId,
     pub(super) device: DeviceId,
     pub(super) epoch: u32,
-    pub(super) rung: usize,
     pub(super) lease: LeaseId,
     pub(super) session: Holding,
     pub(super) references: SmallVec<[PreparedKey; 1]>,

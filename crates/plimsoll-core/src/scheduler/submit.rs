@@ -4,18 +4,32 @@
 
 use std::cmp::Reverse;
 
+use super::learnt::LoadedProfile;
 use super::state::{Phase, TaskState};
 use super::{Ending, Host, Scheduler};
 use crate::error::{SubmitRefusal, TaskError};
 use crate::event::{End, What};
 use crate::profile::Cell;
+use crate::rung::same_name;
 use crate::task::TaskSpec;
-use crate::{DeviceId, Moment, TaskId, WorkloadId};
+use crate::{DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
+
+/// A task that was refused: it comes back whole.
+#[derive(Debug)]
+pub struct NotTaken<J> {
+    /// Why.
+    pub refusal: SubmitRefusal,
+    /// The task.
+    pub spec: TaskSpec,
+    /// Its payload.
+    pub job: J,
+}
 
 /// The workloads and what their rungs cost on each device.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
     known: Vec<Workload>,
+    pub(super) loaded: LoadedProfile,
 }
 
 #[derive(Clone, Debug)]
@@ -46,24 +60,51 @@ impl Workloads {
         self.known.iter().map(|workload| workload.name.as_str())
     }
 
+    pub(super) fn name(&self, workload: WorkloadId) -> &str {
+        &self.known[usize::from(workload.0)].name
+    }
+
+    /// Every cell with its workload, rung and device.
+    pub(super) fn cells_mut(&mut self) -> impl Iterator<Item = (&str, &'static str, DeviceId, &mut Cell)> {
+        self.known.iter_mut().flat_map(|workload| {
+            let (name, rungs) = (workload.name.as_str(), &workload.rungs);
+            workload.cells.iter_mut().zip(rungs).flat_map(move |(cells, rung)| {
+                cells.iter_mut().zip(0..).map(move |(cell, at)| (name, *rung, DeviceId(at), &mut cell.cost))
+            })
+        })
+    }
+
     pub(super) fn cell(&self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> Option<&CostCell> {
         let workload = &self.known[usize::from(workload.0)];
-        let at = workload.rungs.iter().position(|known| *known == rung)?;
+        let at = workload.rungs.iter().position(|known| same_name(known, rung))?;
         workload.cells[at].get(device.index())
     }
 
     pub(super) fn cell_mut(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> &mut CostCell {
-        let workload = &mut self.known[usize::from(workload.0)];
-        let at = workload.rungs.iter().position(|known| *known == rung).unwrap_or_else(|| {
+        let at = self.rung_at(workload, rung, device.index() + 1);
+        &mut self.known[usize::from(workload.0)].cells[at][device.index()]
+    }
+
+    /// Makes sure that there is a cell for each rung on each device, with whatever the loaded profile knows.
+    pub(super) fn ensure_cells(&mut self, workload: WorkloadId, ladder: &Ladder, devices: usize) {
+        for rung in ladder.rungs() {
+            self.rung_at(workload, rung.name, devices);
+        }
+    }
+
+    fn rung_at(&mut self, id: WorkloadId, rung: &'static str, devices: usize) -> usize {
+        let workload = &mut self.known[usize::from(id.0)];
+        let at = workload.rungs.iter().position(|known| same_name(known, rung)).unwrap_or_else(|| {
             workload.rungs.push(rung);
             workload.cells.push(Vec::new());
             workload.rungs.len() - 1
         });
-        let cells = &mut workload.cells[at];
-        if cells.len() <= device.index() {
-            cells.resize_with(device.index() + 1, CostCell::default);
+        while workload.cells[at].len() < devices {
+            let device = DeviceId(workload.cells[at].len() as u16);
+            let cost = self.loaded.cell(&workload.name, rung, device);
+            workload.cells[at].push(CostCell { cost, ..CostCell::default() });
         }
-        &mut cells[device.index()]
+        at
     }
 }
 
@@ -84,6 +125,11 @@ impl<H: Host> Scheduler<H> {
         &self.workloads
     }
 
+    /// What a rung of a workload is known to take on a device, from before anything ran.
+    pub fn teach(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId, units: u64, run: Nanos) {
+        self.workloads.cell_mut(workload, rung, device).cost.learn_run(units, run);
+    }
+
     /// Stops taking tasks in.
     pub fn stop_accepting(&mut self) {
         self.accepting = false;
@@ -92,8 +138,9 @@ impl<H: Host> Scheduler<H> {
     /// Takes a task in.
     ///
     /// # Errors
-    /// The reason and the job, if it was refused.
-    pub fn submit(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, (SubmitRefusal, H::Job)> {
+    /// The reason and the task, if it was refused.
+    #[inline]
+    pub fn submit(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         match self.enter(now, spec, job) {
             Ok(task) => {
                 self.start_if_ready(now, task);
@@ -104,15 +151,12 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Puts a task into the table without choosing anything for it.
-    pub(super) fn enter(
-        &mut self,
-        now: Moment,
-        spec: TaskSpec,
-        job: H::Job,
-    ) -> Result<TaskId, (SubmitRefusal, H::Job)> {
+    #[inline]
+    pub(super) fn enter(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         if let Err(refusal) = self.may_enter(&spec) {
-            return Err((refusal, job));
+            return Err(Box::new(NotTaken { refusal, spec, job }));
         }
+        self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
         self.sequence += 1;
         let (workload, units, deadline) = (spec.workload, spec.units, spec.deadline);
         let task = self.tasks.insert(TaskState {
@@ -143,7 +187,7 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    fn may_enter(&self, spec: &TaskSpec) -> Result<(), SubmitRefusal> {
+    pub(super) fn may_enter(&self, spec: &TaskSpec) -> Result<(), SubmitRefusal> {
         if !self.accepting {
             return Err(SubmitRefusal::ShuttingDown);
         }

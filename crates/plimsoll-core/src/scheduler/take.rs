@@ -12,7 +12,7 @@ use crate::event::What;
 use crate::residency::Presence;
 use crate::sessions::SessionKey;
 use crate::task::TaskSpec;
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Rung, SessionId, TaskId};
+use crate::{DeviceId, DeviceSet, Moment, Rung, SessionId, TaskId};
 
 /// How far into its queue a slot looks for a task that fits, or whose references are already there.
 const LOOK: usize = 32;
@@ -135,7 +135,7 @@ impl<H: Host> Scheduler<H> {
         if references == Presence::BeingPrepared {
             return Startable::NotNow;
         }
-        if rung.footprint.total(state.spec.references.len()) > Bytes::ZERO
+        if rung.footprint.total(state.spec.references.len()) > self.ledger.free(device)
             && self.shortfall(device, &state.spec, rung).is_some()
         {
             let state = self.tasks.get_mut(task).expect("it was there a moment ago");
@@ -181,7 +181,7 @@ impl<H: Host> Scheduler<H> {
         let mut gain = 0;
         for owner in self.device_ids().filter(|owner| *owner != helper) {
             let from = self.device(owner);
-            if from.queue.is_empty() || !from.health.is_well() {
+            if !from.health.is_well() || !self.is_worth_helping(owner) {
                 continue;
             }
             for task in from.queue.iter().rev().take(HELP_LOOK) {
@@ -251,7 +251,6 @@ impl<H: Host> Scheduler<H> {
             task,
             device,
             epoch,
-            rung: at,
             lease,
             session: held,
             references: needs.references,

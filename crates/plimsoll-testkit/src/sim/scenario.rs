@@ -42,6 +42,7 @@ impl Scenario {
         let config = self.config();
         let devices = self.devices();
         let mut world = World::new(config, devices, seed);
+        world.set_bites(0.2);
         let workloads: Vec<WorkloadId> =
             ["score", "frame", "block"].map(|name| world.scheduler().register(name)).into();
         self.fill(&mut world, &workloads);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use plimsoll_core::dice::Dice;
 use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::{
-    Assignment, Config, DeviceSpec, Host, Measured, Order, Outcome, ReferenceTurn, RunId, SessionTurn, Settled,
+    Assignment, Config, DeviceSpec, Host, Measured, Order, Outcome, ReferenceTurn, RunId, SessionTurn, SetTask, Settled,
 };
 use plimsoll_core::{
     Bytes, DeviceId, DeviceKind, Fault, MemoryMoment, Moment, Nanos, Scheduler, TaskError, TaskId, TaskSpec,
@@ -156,6 +156,7 @@ pub struct World {
     order: u64,
     tick_at: Option<Moment>,
     steps: usize,
+    bites: f64,
 }
 
 impl World {
@@ -184,6 +185,7 @@ impl World {
             order: 0,
             tick_at: None,
             steps: 0,
+            bites: 0.0,
         }
     }
 
@@ -263,16 +265,40 @@ impl World {
         loop {
             self.dispatch()?;
             self.check()?;
-            let Some(Reverse((at, _, happening))) = self.agenda.pop() else { break };
-            self.now = self.now.max(at);
-            self.apply(happening);
-            self.follow_up();
-            self.steps += 1;
+            if !self.advance() {
+                break;
+            }
             if self.steps > STEPS_MAX {
                 return Err(format!("still running after {STEPS_MAX} steps at {:?}", self.now));
             }
         }
         self.check_all_ended()
+    }
+
+    /// Everything that happens at the next moment happens before any slot asks for work. Says whether anything did.
+    fn advance(&mut self) -> bool {
+        let Some(&Reverse((at, ..))) = self.agenda.peek() else { return false };
+        self.now = self.now.max(at);
+        while self.agenda.peek().is_some_and(|Reverse((when, ..))| *when <= at) {
+            let Some(Reverse((_, _, happening))) = self.agenda.pop() else { break };
+            self.apply(happening);
+            self.follow_up();
+            self.steps += 1;
+        }
+        true
+    }
+
+    /// Hands in a whole set at once; the jobs are those that [`World::add`] gave.
+    ///
+    /// # Errors
+    /// The scheduler's refusal, in words.
+    pub fn submit_all(&mut self, set: Vec<SetTask<usize>>) -> Result<(), String> {
+        let jobs: Vec<usize> = set.iter().map(|task| task.job).collect();
+        let ids = self.scheduler.submit_all(self.now, set).map_err(|(refusal, _)| refusal.to_string())?;
+        for (job, id) in jobs.into_iter().zip(ids) {
+            self.tasks[job].id = Some(id);
+        }
+        Ok(())
     }
 
     /// Free slots take what there is, until nobody takes anything.
@@ -285,8 +311,9 @@ impl World {
                 while let Some(assignment) = self.scheduler.take(self.now, device) {
                     took = true;
                     let head = assignment.run;
-                    let flight = self.fly(device, assignment)?;
-                    self.follow(device, head, flight)?;
+                    let (flight, lands_at) = self.fly(device, assignment)?;
+                    let behind = self.follow(device, head, flight)?;
+                    self.plan(lands_at + behind, Happening::Land(flight));
                 }
             }
             if !took {
@@ -298,16 +325,23 @@ impl World {
         Ok(())
     }
 
-    /// Sometimes a slot takes several runs at once.
-    fn follow(&mut self, device: DeviceId, head: RunId, flight: usize) -> Result<(), String> {
-        while self.dice.chance(0.2) {
+    /// Sometimes a slot takes several runs at once. Returns how long those behind the first take.
+    fn follow(&mut self, device: DeviceId, head: RunId, flight: usize) -> Result<Nanos, String> {
+        let mut together = Nanos::ZERO;
+        while self.dice.chance(self.bites) {
             let Some(assignment) = self.scheduler.take_behind(self.now, head) else { break };
-            let behind = self.fly(device, assignment)?;
+            let (behind, lands_at) = self.fly(device, assignment)?;
+            together += lands_at.since(self.now);
             if let Some(head) = &mut self.flights[flight] {
                 head.behind.push(behind);
             }
         }
-        Ok(())
+        Ok(together)
+    }
+
+    /// How likely a slot is to take another run behind the one it took.
+    pub fn set_bites(&mut self, chance: f64) {
+        self.bites = chance;
     }
 
     /// Endings, orders and wakes: the scheduler's side effects.
@@ -368,7 +402,7 @@ impl World {
     }
 
     /// Starts an attempt and decides, unseen by the scheduler, how it will go.
-    fn fly(&mut self, device: DeviceId, assignment: Assignment<Pretend>) -> Result<usize, String> {
+    fn fly(&mut self, device: DeviceId, assignment: Assignment<Pretend>) -> Result<(usize, Moment), String> {
         let Assignment { run, job, rung, discards, session, references, .. } = assignment;
         drop(discards);
         let task = &self.tasks[job];
@@ -384,7 +418,6 @@ impl World {
             SessionTurn::Open => Some(account.allocate(footprint.session)),
             SessionTurn::Behind => None,
         };
-        let lands_alone = session.is_some();
         let speed = self.devices[device.index()].gpu.speed;
         let mut held = Vec::new();
         let mut clock = self.now + if opens { cost.open.scaled(1.0 / speed) } else { Nanos::ZERO };
@@ -415,11 +448,8 @@ impl World {
         let behind = Vec::new();
         let flown = Flight { run, job, device, generation, result, session, behind, task_bytes, held, measured };
         self.flights.push(Some(flown));
-        if lands_alone {
-            self.plan(clock + took, Happening::Land(flight));
-        }
         self.check_line(device)?;
-        Ok(flight)
+        Ok((flight, clock + took))
     }
 
     /// How long an attempt takes and how it ends.

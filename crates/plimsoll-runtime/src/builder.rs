@@ -1,0 +1,224 @@
+//! Describes an orchestrator, checks the description, and starts it.
+//! Never leaves a thread behind if it cannot start.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_core::balancer::Strategy;
+use plimsoll_core::line::Margin;
+use plimsoll_core::profile::Machine;
+use plimsoll_core::scheduler::{Config, DeviceSpec};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, Nanos, Scheduler};
+
+use crate::attendant::{self, prove};
+use crate::clock::{Clock, today};
+use crate::cpu::CpuDevice;
+use crate::device::Device;
+use crate::learnt::{Learning, SOFTWARE, device_keys, machine_of};
+use crate::orchestrator::{Limits, Orchestrator};
+use crate::profile_file::ProfileFile;
+use crate::shared::{Listener, Shared, memory};
+use crate::task_path::{Slot, panic_message};
+
+/// How long a GPU may take beyond its prediction before its work is moved. The GPU's own time limit comes first.
+const GPU_STALL: Nanos = Nanos::seconds(90);
+
+/// Describes an orchestrator.
+#[must_use = "nothing starts before `build`"]
+pub struct Builder {
+    devices: Vec<Arc<dyn Device>>,
+    weights: Vec<(usize, f64)>,
+    config: Config,
+    margin: Margin,
+    limits: Limits,
+    stall_after: Option<Nanos>,
+    listeners: Vec<Box<dyn Listener>>,
+    profile: Option<(ProfileFile, Option<Machine>)>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            devices: Vec::new(),
+            weights: Vec::new(),
+            config: Config { software: SOFTWARE.to_owned(), ..Config::default() },
+            margin: Margin::default(),
+            limits: Limits { submit_wait_max: Duration::from_secs(60), window: 1024 },
+            stall_after: None,
+            listeners: Vec::new(),
+            profile: None,
+        }
+    }
+
+    /// Adds a device. Without any, [`Builder::build`] adds the CPU.
+    pub fn device(mut self, device: Arc<dyn Device>) -> Self {
+        self.devices.push(device);
+        self
+    }
+
+    /// Adds devices.
+    pub fn devices(mut self, devices: impl IntoIterator<Item = Arc<dyn Device>>) -> Self {
+        self.devices.extend(devices);
+        self
+    }
+
+    /// Adds a CPU pool with this many slots.
+    pub fn cpu(self, slots: usize) -> Self {
+        self.device(Arc::new(CpuDevice::builder().slots(slots).build()))
+    }
+
+    /// How to pick among devices.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.config.strategy = strategy;
+        self
+    }
+
+    /// The share of the `at`-th device under the weighted strategy.
+    pub fn weight(mut self, at: usize, weight: f64) -> Self {
+        self.weights.push((at, weight));
+        self
+    }
+
+    /// Tasks taken in and not yet ended, at the most. A full queue refuses.
+    pub fn queue_limit(mut self, tasks: usize) -> Self {
+        self.config.queue_limit = tasks.max(1);
+        self
+    }
+
+    /// Tasks that one `run_all` has under way at the most.
+    pub fn window(mut self, tasks: usize) -> Self {
+        self.limits.window = tasks.max(1);
+        self
+    }
+
+    /// How long `submit` waits for room in a full queue.
+    pub fn submit_wait_max(mut self, span: Duration) -> Self {
+        self.limits.submit_wait_max = span;
+        self
+    }
+
+    /// How long a task waits for memory that no task here will give back.
+    pub fn memory_wait_max(mut self, span: Duration) -> Self {
+        self.config.memory_wait_max = span.into();
+        self
+    }
+
+    /// The share of what others leave free that may be promised; 0.85 unless set.
+    pub fn margin(mut self, share: f64) -> Self {
+        self.margin.share = share.clamp(0.0, 1.0);
+        self
+    }
+
+    /// Never promise more than this on any device.
+    pub fn memory_limit(mut self, limit: impl Into<Option<Bytes>>) -> Self {
+        self.margin.limit = limit.into();
+        self
+    }
+
+    /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
+    pub fn lookahead(mut self, simulations: u32) -> Self {
+        self.config.lookahead = simulations;
+        self
+    }
+
+    /// How long beyond its prediction a run may take on any device before its task is moved elsewhere. Without it, only
+    /// GPUs are watched: a CPU task may be as long as its caller likes.
+    pub fn stall_after(mut self, span: Duration) -> Self {
+        self.stall_after = Some(span.into());
+        self
+    }
+
+    /// Hears every event. Without listeners no event is ever made.
+    pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
+        self.listeners.push(Box::new(listener));
+        self
+    }
+
+    /// Starts from this profile and saves what is learnt into it. `machine` names the whole machine if the devices
+    /// here are only a part of it.
+    pub fn profile(mut self, file: ProfileFile, machine: Option<Machine>) -> Self {
+        self.profile = Some((file, machine));
+        self
+    }
+
+    /// Starts it. Every device is opened and has to give its known answer before it is given work; one that cannot is
+    /// left out and tried again later.
+    pub fn build(mut self) -> Orchestrator {
+        if self.devices.is_empty() {
+            self.devices.push(Arc::new(CpuDevice::open()));
+        }
+        let clock = Clock::start();
+        let learning = self.learning();
+        let scheduler = self.scheduler(clock, learning.as_ref());
+        let shared = Arc::new(Shared::new(scheduler, self.devices, clock, self.listeners));
+        prove_all(&shared);
+        let threads = start(&shared);
+        Orchestrator { shared, threads, limits: self.limits, learning }
+    }
+
+    fn learning(&mut self) -> Option<Learning> {
+        let (file, machine) = self.profile.take()?;
+        let machine = machine.unwrap_or_else(|| machine_of(self.devices.iter().map(|device| device.facts())));
+        Some(Learning { file, machine, devices: device_keys(&self.devices) })
+    }
+
+    fn scheduler(&self, clock: Clock, learning: Option<&Learning>) -> crate::Core {
+        let mut scheduler = Scheduler::new(self.config.clone(), clock.now());
+        for (at, device) in self.devices.iter().enumerate() {
+            let facts = device.facts();
+            let mut spec = DeviceSpec::new(facts.kind, facts.slots, Bytes::ZERO);
+            spec.memory = memory(&**device);
+            spec.margin = self.margin;
+            spec.weight = self.weights.iter().find(|(of, _)| *of == at).map(|(_, weight)| *weight);
+            spec.stall_after = self.stall_after.or((facts.kind == DeviceKind::Gpu).then_some(GPU_STALL));
+            scheduler.add_device(spec);
+        }
+        scheduler.listen(!self.listeners.is_empty());
+        if let Some(profile) = learning.and_then(Learning::load) {
+            scheduler.load(clock.now(), today(), Arc::new(profile), device_keys(&self.devices));
+        }
+        scheduler
+    }
+}
+
+/// Presence is not working: each device has to show that it does.
+fn prove_all(shared: &Shared) {
+    for (at, opened) in shared.devices.iter().enumerate() {
+        let proven = prove(&opened.device);
+        let mut board = shared.lock();
+        let (now, device) = (shared.now(), DeviceId(at as u16));
+        match proven {
+            Ok(()) => board.scheduler.device_opened(now, device),
+            Err(_) => board.scheduler.device_failed_to_open(now, device),
+        }
+        shared.release(board);
+    }
+}
+
+fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
+    let mut threads = Vec::new();
+    for (at, opened) in shared.devices.iter().enumerate() {
+        for slot in 0..opened.device.facts().slots {
+            let shared = Arc::clone(shared);
+            let work = move || work_whatever_happens(Slot::new(shared, DeviceId(at as u16)));
+            threads.extend(spawn(format!("plimsoll-{at}.{slot}"), work));
+        }
+    }
+    let attended = Arc::clone(shared);
+    threads.extend(spawn("plimsoll-attendant".to_owned(), move || attendant::attend(&attended)));
+    threads
+}
+
+/// A thread that cannot be started is one slot less; the others still work.
+fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    std::thread::Builder::new().name(name).spawn(work).ok()
+}
+
+/// A worker whose own code panics gives back what it had in hand and goes on.
+fn work_whatever_happens(mut slot: Slot) {
+    while let Err(panic) = catch_unwind(AssertUnwindSafe(|| slot.work())) {
+        slot.give_up_what_is_in_hand(&panic_message(&*panic));
+    }
+}

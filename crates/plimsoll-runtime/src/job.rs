@@ -1,0 +1,159 @@
+//! A task of any workload, as the workers see it.
+//! Never decides; never tells two results of one task apart by anything but the scheduler's word.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_core::scheduler::{Host, Report};
+use plimsoll_core::{Bytes, Fault, Ladder, TaskError, TaskId};
+use smallvec::SmallVec;
+
+use crate::backend::Backend;
+use crate::gauge::Gauge;
+use crate::mailbox::Mailbox;
+use crate::task::Reference;
+use crate::workload::{Context, Prepared, Session, Workload};
+
+/// What the scheduler carries for the runtime.
+pub(crate) struct Runtime;
+
+impl Host for Runtime {
+    type Job = Arc<dyn Job>;
+    type Session = OpenSession;
+    type Prepared = PreparedReference;
+}
+
+/// A session of any workload, and the bytes it holds.
+pub(crate) struct OpenSession {
+    pub(crate) session: Box<dyn Any + Send>,
+    pub(crate) gauge: Arc<Gauge>,
+}
+
+/// A prepared reference of any workload, and the bytes it holds.
+#[derive(Clone)]
+pub(crate) struct PreparedReference {
+    pub(crate) prepared: Prepared,
+    pub(crate) gauge: Arc<Gauge>,
+}
+
+impl PreparedReference {
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.gauge.now()
+    }
+}
+
+/// How a task ended, with its types rubbed off.
+pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
+
+/// A task with its types rubbed off.
+pub(crate) trait Job: Send + Sync {
+    fn open(&self, rung: usize, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
+    fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
+    fn run(
+        &self,
+        session: &mut OpenSession,
+        references: &[Prepared],
+        backend: &mut dyn Backend,
+    ) -> Result<Box<dyn Any + Send>, Fault>;
+    /// The result goes to whoever asked for it.
+    fn deliver(&self, task: TaskId, end: End, another_follows: bool);
+    /// Which mailbox the result goes to, to tell whether two results go to the same.
+    fn reply_address(&self) -> usize;
+    /// From now on the work may stop.
+    fn stop(&self);
+    fn is_stopped(&self) -> bool;
+}
+
+/// A task that was done: its result, and where and at what cost.
+#[derive(Debug)]
+pub struct Done<O> {
+    /// Which task.
+    pub id: TaskId,
+    /// Its result.
+    pub output: O,
+    /// Device, rung, attempts, times and bytes.
+    pub report: Report,
+}
+
+/// A task that ended without a result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct TaskFailure {
+    /// Which task; `None` if it was never taken in.
+    pub id: Option<TaskId>,
+    /// Why.
+    #[source]
+    pub error: TaskError,
+}
+
+/// How a task ended.
+pub type TaskResult<O> = Result<Done<O>, TaskFailure>;
+
+/// A result on its way, with the number that its caller gave the task.
+pub(crate) struct Letter<O> {
+    pub(crate) tag: u64,
+    pub(crate) result: TaskResult<O>,
+}
+
+pub(crate) struct TypedJob<W: Workload> {
+    pub(crate) workload: Arc<W>,
+    pub(crate) ladder: Ladder,
+    pub(crate) input: W::Input,
+    pub(crate) references: SmallVec<[Reference<W>; 1]>,
+    pub(crate) reply: Arc<Mailbox<Letter<W::Output>>>,
+    pub(crate) tag: u64,
+    pub(crate) stopped: AtomicBool,
+}
+
+impl<W: Workload> TypedJob<W> {
+    fn session<'a>(&self, open: &'a mut OpenSession) -> Result<&'a mut Box<dyn Session<W>>, Fault> {
+        let named = || Fault::work(format!("a session of another workload was handed to {}", self.workload.name()));
+        open.session.downcast_mut().ok_or_else(named)
+    }
+}
+
+impl<W: Workload> Job for TypedJob<W> {
+    fn open(&self, rung: usize, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
+        let session = self.workload.open(&self.ladder.rungs()[rung], &self.input, backend)?;
+        Ok(Box::new(session))
+    }
+
+    fn prepare(&self, open: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
+        self.session(open)?.prepare(&self.references[at].data, backend)
+    }
+
+    fn run(
+        &self,
+        open: &mut OpenSession,
+        references: &[Prepared],
+        backend: &mut dyn Backend,
+    ) -> Result<Box<dyn Any + Send>, Fault> {
+        let mut context = Context { backend, references, cancelled: &self.stopped };
+        let output = self.session(open)?.run(&self.input, &mut context)?;
+        Ok(Box::new(output))
+    }
+
+    fn reply_address(&self) -> usize {
+        Arc::as_ptr(&self.reply).addr()
+    }
+
+    fn deliver(&self, id: TaskId, end: End, another_follows: bool) {
+        let result = match end {
+            Ok((output, report)) => {
+                let output = *output.downcast().expect("`run` of this very job boxed it");
+                Ok(Done { id, output, report })
+            }
+            Err(error) => Err(TaskFailure { id: Some(id), error }),
+        };
+        self.reply.post(Letter { tag: self.tag, result }, another_follows);
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,341 @@
+//! The orchestrator: what a program holds to hand in work.
+//! Never decides or runs anything itself; `task_path` is the way of every task.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::health::Health;
+use plimsoll_core::residency::ResidencyCounts;
+use plimsoll_core::scheduler::Candidate;
+use plimsoll_core::stats::DeviceReport;
+use plimsoll_core::{Bytes, DeviceId, Shortfall, SubmitRefusal, TaskError};
+
+use crate::builder::Builder;
+use crate::device::DeviceFacts;
+use crate::inbox::Inbox;
+use crate::job::{TaskFailure, TaskResult};
+use crate::learnt::Learning;
+use crate::lease::Lease;
+use crate::mailbox::Mailbox;
+use crate::run_all::RunAll;
+use crate::shared::{Shared, Stage};
+use crate::task::{Pin, Reference, Task};
+use crate::task_path::{self, Known};
+use crate::ticket::Ticket;
+use crate::workload::{Content, Workload};
+
+/// Loads every device to the line, never past it.
+///
+/// ```
+/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// let orchestrator = Orchestrator::builder().cpu(2).build();
+/// let count = orchestrator.register(workload::function("count", |text: &String| {
+///     Ok::<_, std::io::Error>(text.split_whitespace().count())
+/// }));
+/// let texts = ["load to the line", "never past it"];
+/// let tasks = texts.iter().map(|text| Task::new(text.to_string()));
+/// let counts: Vec<usize> = orchestrator.run_all(&count, tasks).ordered().map(|done| done.unwrap().output).collect();
+/// assert_eq!(counts, [4, 3]);
+/// ```
+pub struct Orchestrator {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    pub(crate) limits: Limits,
+    pub(crate) learning: Option<Learning>,
+}
+
+/// Waits that have an end.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) submit_wait_max: Duration,
+    pub(crate) window: usize,
+}
+
+/// A workload that an orchestrator knows.
+pub struct Registered<W: Workload> {
+    pub(crate) known: Arc<Known<W>>,
+}
+
+impl<W: Workload> Clone for Registered<W> {
+    fn clone(&self) -> Self {
+        Self { known: Arc::clone(&self.known) }
+    }
+}
+
+impl<W: Workload> Registered<W> {
+    /// The workload itself.
+    pub fn workload(&self) -> &W {
+        &self.known.workload
+    }
+}
+
+/// A task that was not taken in: it comes back whole, with the reason.
+#[derive(thiserror::Error)]
+#[error("{reason}")]
+pub struct TaskRefused<W: Workload> {
+    /// The task.
+    pub task: Box<Task<W>>,
+    /// Why it was not taken in.
+    pub reason: SubmitRefusal,
+}
+
+impl<W: Workload> std::fmt::Debug for TaskRefused<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskRefused").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+/// How to shut down.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Take no more tasks in and wait for those that are, at most this long; then cancel the rest.
+    Drain(Duration),
+    /// Cancel everything that has not ended.
+    Cancel,
+}
+
+impl Orchestrator {
+    /// Starts describing an orchestrator.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Makes a workload known.
+    pub fn register<W: Workload>(&self, workload: W) -> Registered<W> {
+        let mut board = self.shared.lock();
+        let id = board.scheduler.register(workload.name());
+        drop(board);
+        Registered { known: Arc::new(Known { workload: Arc::new(workload), id }) }
+    }
+
+    /// Runs one task and waits for it.
+    ///
+    /// # Errors
+    /// Why it gave no result.
+    pub fn run<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> TaskResult<W::Output> {
+        let mut ticket = match self.submit(workload, task) {
+            Ok(ticket) => ticket,
+            Err(refused) => return Err(TaskFailure { id: None, error: task_path::refused(&refused.reason) }),
+        };
+        loop {
+            match ticket.wait(Duration::from_secs(60)) {
+                Ok(result) => return result,
+                Err(again) => ticket = again,
+            }
+        }
+    }
+
+    /// Runs every task of an iterator: lazily, with a bounded number under way. Results come as tasks end;
+    /// [`RunAll::ordered`] gives them in input order.
+    pub fn run_all<W: Workload, I>(&self, workload: &Registered<W>, tasks: I) -> RunAll<W, I::IntoIter>
+    where
+        I: IntoIterator<Item = Task<W>>,
+    {
+        RunAll::new(tasks.into_iter(), self.inbox(workload), self.limits.window)
+    }
+
+    /// Submits a task; waits for room in the queue if it is full, but not for ever.
+    ///
+    /// # Errors
+    /// The task and the reason, if there was no room for too long or the orchestrator is shutting down.
+    pub fn submit<W: Workload>(
+        &self,
+        workload: &Registered<W>,
+        task: Task<W>,
+    ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+        self.submit_until(workload, task, Instant::now().checked_add(self.limits.submit_wait_max))
+    }
+
+    /// Submits a task if there is room in the queue.
+    ///
+    /// # Errors
+    /// The task and the reason, if there is not.
+    pub fn try_submit<W: Workload>(
+        &self,
+        workload: &Registered<W>,
+        task: Task<W>,
+    ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+        self.submit_until(workload, task, None)
+    }
+
+    fn submit_until<W: Workload>(
+        &self,
+        workload: &Registered<W>,
+        task: Task<W>,
+        until: Option<Instant>,
+    ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+        let mailbox = Arc::new(Mailbox::new());
+        let id = task_path::hand_in_one(&self.shared, &workload.known, task, &mailbox, until)?;
+        Ok(Ticket { id, mailbox, shared: Arc::clone(&self.shared) })
+    }
+
+    /// A place to submit many tasks and take their results out as they end.
+    pub fn inbox<W: Workload>(&self, workload: &Registered<W>) -> Inbox<W> {
+        Inbox::new(Arc::clone(&self.shared), workload.clone(), self.limits.submit_wait_max)
+    }
+
+    /// Hands over a reference that many tasks will share, hashed once. It is prepared on a device the first time a task
+    /// needs it there, and kept before all others as long as a clone of the handle lives.
+    pub fn upload<W: Workload>(
+        &self,
+        _workload: &Registered<W>,
+        reference: impl Into<Arc<W::Reference>>,
+    ) -> Reference<W> {
+        let data = reference.into();
+        let key = data.key();
+        let shared = Arc::downgrade(&self.shared);
+        let let_go = move |key| {
+            if let Some(shared) = shared.upgrade() {
+                shared.lock().scheduler.set_pinned(key, false);
+            }
+        };
+        Reference { data, key, pin: Some(Arc::new(Pin { key, let_go: Box::new(let_go) })) }
+    }
+
+    /// Every rung on every device for this task as things stand, with the reason for each refusal.
+    pub fn why<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> Vec<Candidate> {
+        self.shared.refresh_memory();
+        let reply = Arc::new(Mailbox::new());
+        let (spec, _job) = task_path::describe(&self.shared, &workload.known, task, &reply, 0);
+        let board = self.shared.lock();
+        board.scheduler.why(self.shared.now(), &spec)
+    }
+
+    /// Promises bytes of devices to the caller, all or nothing: tasks are kept out of them until the lease is dropped.
+    ///
+    /// # Errors
+    /// Where and why they do not fit.
+    pub fn lease(&self, portions: &[(DeviceId, Bytes)]) -> Result<Lease, Shortfall> {
+        self.shared.refresh_memory();
+        let mut board = self.shared.lock();
+        let now = self.shared.now();
+        let leased = board.scheduler.lease(now, portions);
+        self.shared.release(board);
+        let (id, discards) = leased?;
+        drop(discards);
+        Ok(Lease { shared: Arc::clone(&self.shared), id, portions: portions.to_vec() })
+    }
+
+    /// Every device with its id.
+    pub fn devices(&self) -> impl Iterator<Item = (DeviceId, &DeviceFacts)> {
+        self.shared.devices.iter().zip(0..).map(|(opened, at)| (DeviceId(at), opened.device.facts()))
+    }
+
+    /// Every device's figures since the start.
+    pub fn reports(&self) -> Vec<DeviceStatus> {
+        let board = self.shared.lock();
+        let now = self.shared.now();
+        let ids = (0..self.shared.devices.len() as u16).map(DeviceId);
+        ids.map(|device| DeviceStatus {
+            device,
+            health: board.scheduler.health(device),
+            figures: board.scheduler.report(now, device),
+            residency: board.scheduler.residency(device),
+            line: board.scheduler.ledger().line(device),
+            promised: board.scheduler.ledger().promised(device),
+            promised_peak: board.scheduler.ledger().promised_peak(device),
+        })
+        .collect()
+    }
+
+    /// Tasks taken in and not yet ended.
+    pub fn unsettled(&self) -> usize {
+        self.shared.lock().scheduler.unsettled()
+    }
+
+    /// Writes what was learnt into the profile file now. Says what went wrong, if anything did.
+    ///
+    /// # Errors
+    /// Why the profile could not be saved.
+    pub fn save_profile(&self) -> Result<(), crate::profile_file::ProfileFileError> {
+        match &self.learning {
+            Some(learning) => learning.save(&self.shared),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops: takes no more tasks in, lets those that are here end as asked, and waits for the workers.
+    pub fn shutdown(mut self, how: Shutdown) {
+        self.close(how);
+    }
+
+    fn close(&mut self, how: Shutdown) {
+        self.shared.lock().scheduler.stop_accepting();
+        if let Shutdown::Drain(at_most) = how {
+            self.wait_until_settled(at_most);
+        }
+        self.cancel_rest();
+        // A profile that cannot be written on the way out is no reason to lose results: the next run measures again.
+        // Who wants to know calls `save_profile` first.
+        let _ = self.save_profile();
+        let mut board = self.shared.lock();
+        board.stage = Stage::Closing;
+        for bell in 0..self.shared.devices.len() + 2 {
+            board.ring_all(bell);
+        }
+        self.shared.release(board);
+        for thread in self.threads.drain(..) {
+            // A worker that is stuck in a task that does not listen is left behind: it holds no lock.
+            join_within(thread, Duration::from_secs(5));
+        }
+    }
+
+    fn wait_until_settled(&self, at_most: Duration) {
+        let until = Instant::now() + at_most;
+        let mut board = self.shared.lock();
+        while board.scheduler.unsettled() > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            board = self.shared.release_to_sleep(board, self.shared.room_bell(), Some(left));
+        }
+        self.shared.release(board);
+    }
+
+    fn cancel_rest(&self) {
+        let mut board = self.shared.lock();
+        let now = self.shared.now();
+        board.scheduler.end_all(now, &TaskError::ShutDown);
+        self.shared.release(board);
+    }
+}
+
+fn join_within(thread: JoinHandle<()>, at_most: Duration) {
+    let until = Instant::now() + at_most;
+    while !thread.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    if thread.is_finished() {
+        // A panic of a worker was already reported where it happened.
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Orchestrator {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.close(Shutdown::Cancel);
+        }
+    }
+}
+
+/// A device as it stands.
+#[derive(Clone, Debug)]
+pub struct DeviceStatus {
+    /// Which.
+    pub device: DeviceId,
+    /// Whether it takes work.
+    pub health: Health,
+    /// What it did.
+    pub figures: DeviceReport,
+    /// Its references.
+    pub residency: ResidencyCounts,
+    /// Its line.
+    pub line: Bytes,
+    /// What is promised now.
+    pub promised: Bytes,
+    /// The most that was ever promised at once.
+    pub promised_peak: Bytes,
+}

@@ -1,0 +1,146 @@
+//! Runs every task of an iterator: lazily, with a bounded number under way, results as they end or in input order.
+//! Never pulls an input before there is room for it.
+//! Invariant: tasks under way plus results held back ≤ the window.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::SubmitRefusal;
+
+use crate::inbox::Inbox;
+use crate::job::{TaskFailure, TaskResult};
+use crate::task::Task;
+use crate::task_path::{self, Described};
+use crate::workload::Workload;
+
+/// Tasks handed in under one lock while others are still under way: a quarter of the window, up to this many.
+const HAND_IN_TOGETHER: usize = 128;
+/// How long one pause between two results may last before the wait looks again; a task always ends, so the wait does.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The results of many tasks, in the order in which they end. See `Orchestrator::run_all`.
+#[must_use = "nothing runs until results are asked for"]
+pub struct RunAll<W: Workload, I> {
+    inputs: I,
+    inbox: Inbox<W>,
+    window: usize,
+    waiting: VecDeque<Described>,
+    next_tag: u64,
+    exhausted: bool,
+    refused: VecDeque<(u64, TaskFailure)>,
+}
+
+impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
+    pub(crate) fn new(inputs: I, inbox: Inbox<W>, window: usize) -> Self {
+        let (waiting, refused) = (VecDeque::new(), VecDeque::new());
+        Self { inputs, inbox, window: window.max(1), waiting, next_tag: 0, exhausted: false, refused }
+    }
+
+    /// The same results in the order of the inputs.
+    pub fn ordered(self) -> Ordered<W, I> {
+        Ordered { results: self, next: 0, early: BTreeMap::new() }
+    }
+
+    /// Pulls inputs while there is room, handing them in together when the devices are busy anyway.
+    fn fill(&mut self, held_back: usize) {
+        loop {
+            let under_way = self.inbox.outstanding() + held_back;
+            let room = self.window.saturating_sub(under_way);
+            let together = self.together();
+            if room < together && self.inbox.outstanding() > 0 {
+                return;
+            }
+            while !self.exhausted && self.waiting.len() < room.min(together) {
+                match self.inputs.next() {
+                    Some(task) => {
+                        self.waiting.push_back(self.inbox.describe(task, self.next_tag));
+                        self.next_tag += 1;
+                    }
+                    None => self.exhausted = true,
+                }
+            }
+            if self.waiting.is_empty() || room == 0 || !self.hand_in() {
+                return;
+            }
+        }
+    }
+
+    /// How many tasks to hand in at once: one by one at first, so that a slow iterator keeps nobody waiting.
+    fn together(&self) -> usize {
+        self.inbox.outstanding().min(self.window / 4).clamp(1, HAND_IN_TOGETHER)
+    }
+
+    /// Hands in what waits; says whether it is worth going on.
+    fn hand_in(&mut self) -> bool {
+        match self.inbox.hand_in(&mut self.waiting) {
+            Ok(()) => true,
+            // Others fill the queue: what ends will make room.
+            Err(SubmitRefusal::QueueFull { .. }) => false,
+            Err(refusal) => {
+                self.give_up(&refusal);
+                false
+            }
+        }
+    }
+
+    /// No more is taken in: what was pulled and not taken ends with the reason, in its turn.
+    fn give_up(&mut self, refusal: &SubmitRefusal) {
+        self.exhausted = true;
+        let first = self.next_tag - self.waiting.len() as u64;
+        let error = task_path::refused(refusal);
+        let failures = (first..self.next_tag).map(|tag| (tag, TaskFailure { id: None, error: error.clone() }));
+        self.refused.extend(failures);
+        self.waiting.clear();
+    }
+
+    fn next_tagged(&mut self, held_back: usize) -> Option<(u64, TaskResult<W::Output>)> {
+        loop {
+            self.fill(held_back);
+            if let Some((tag, failure)) = self.refused.pop_front() {
+                return Some((tag, Err(failure)));
+            }
+            if self.inbox.outstanding() == 0 && self.waiting.is_empty() && self.exhausted {
+                return None;
+            }
+            if self.inbox.outstanding() == 0 {
+                // The queue is full of other callers' tasks.
+                self.inbox.wait_for_room(Instant::now() + LOOK_AGAIN);
+                continue;
+            }
+            if let Some(letter) = self.inbox.wait_tagged(Instant::now().checked_add(LOOK_AGAIN)) {
+                return Some((letter.tag, letter.result));
+            }
+        }
+    }
+}
+
+impl<W: Workload, I: Iterator<Item = Task<W>>> Iterator for RunAll<W, I> {
+    type Item = TaskResult<W::Output>;
+
+    fn next(&mut self) -> Option<TaskResult<W::Output>> {
+        self.next_tagged(0).map(|(_, result)| result)
+    }
+}
+
+/// The results of many tasks in the order of the inputs. See [`RunAll::ordered`].
+#[must_use = "nothing runs until results are asked for"]
+pub struct Ordered<W: Workload, I> {
+    results: RunAll<W, I>,
+    next: u64,
+    early: BTreeMap<u64, TaskResult<W::Output>>,
+}
+
+impl<W: Workload, I: Iterator<Item = Task<W>>> Iterator for Ordered<W, I> {
+    type Item = TaskResult<W::Output>;
+
+    fn next(&mut self) -> Option<TaskResult<W::Output>> {
+        loop {
+            if let Some(result) = self.early.remove(&self.next) {
+                self.next += 1;
+                return Some(result);
+            }
+            let (tag, result) = self.results.next_tagged(self.early.len())?;
+            self.early.insert(tag, result);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What every thread of an orchestrator shares: the scheduler behind its lock, the devices, the clock.
+//! Never runs a task or a callback under the lock.
+//!
+//! Lock order: the scheduler's lock is never held while another lock is taken or a caller's code runs. A mailbox's lock
+//! and the listeners' are taken alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use plimsoll_core::event::Event;
+use plimsoll_core::line::Memory;
+use plimsoll_core::scheduler::{Discards, Ending, Order};
+use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
+
+use crate::bells::{Bells, Held};
+use crate::clock::Clock;
+use crate::device::{Device, MemoryReading};
+use crate::job::{Job, Runtime};
+use crate::sync::{Mutex, lock};
+
+/// How old a reading of free memory may be when a task is placed.
+pub(crate) const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
+
+/// Hears every event. Called on the thread that caused it, outside all locks of the scheduler; keep it short.
+pub trait Listener: Send {
+    /// Some events, oldest first.
+    fn hear(&mut self, events: &[Event]);
+}
+
+impl<F: FnMut(&[Event]) + Send> Listener for F {
+    fn hear(&mut self, events: &[Event]) {
+        self(events);
+    }
+}
+
+/// A device and how often it was opened.
+pub(crate) struct Opened {
+    pub(crate) device: Arc<dyn Device>,
+    /// Grows when it is reopened: backends made before are of no use.
+    pub(crate) generation: AtomicU32,
+}
+
+pub(crate) struct Board {
+    pub(crate) scheduler: Scheduler<Runtime>,
+    pub(crate) stage: Stage,
+    pub(crate) orders: Vec<Order>,
+    /// The attendant sleeps without a time limit: wake it when work arrives.
+    pub(crate) attendant_dozes: bool,
+}
+
+/// How far along the orchestrator is in its life.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Working,
+    /// Everything has ended; threads may go.
+    Closing,
+}
+
+pub(crate) struct Shared {
+    board: Bells<Board>,
+    pub(crate) devices: Vec<Opened>,
+    pub(crate) clock: Clock,
+    listeners: Mutex<Vec<Box<dyn Listener>>>,
+    memory_read_at: AtomicU64,
+}
+
+/// What happened under the lock and is to be followed up outside it.
+#[must_use]
+struct News {
+    endings: Vec<Ending<Arc<dyn Job>>>,
+    discards: Discards<Runtime>,
+    events: Vec<Event>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        scheduler: Scheduler<Runtime>,
+        devices: Vec<Arc<dyn Device>>,
+        clock: Clock,
+        listeners: Vec<Box<dyn Listener>>,
+    ) -> Self {
+        let bells = devices.len() + 2;
+        let board = Board { scheduler, stage: Stage::Working, orders: Vec::new(), attendant_dozes: false };
+        Self {
+            board: Bells::new(board, bells),
+            devices: devices.into_iter().map(|device| Opened { device, generation: AtomicU32::new(0) }).collect(),
+            clock,
+            listeners: Mutex::new(listeners),
+            memory_read_at: AtomicU64::new(clock.now().0),
+        }
+    }
+
+    /// Who waits for room in the queue, or for everything to end, sleeps here.
+    pub(crate) fn room_bell(&self) -> usize {
+        self.devices.len()
+    }
+
+    pub(crate) fn attendant_bell(&self) -> usize {
+        self.devices.len() + 1
+    }
+
+    pub(crate) fn lock(&self) -> Held<'_, Board> {
+        self.board.lock()
+    }
+
+    /// Releases the lock, wakes whom the scheduler wants awake, and follows up on everything it decided.
+    pub(crate) fn release(&self, mut board: Held<'_, Board>) {
+        let news = self.ring_and_collect(&mut board);
+        drop(board);
+        if let Some(news) = news {
+            self.follow_up(news);
+        }
+    }
+
+    /// As [`Shared::release`], but sleeps at a bell instead of leaving; says whether there was something to follow up,
+    /// in which case it did that instead of sleeping.
+    pub(crate) fn release_to_sleep<'a>(
+        &'a self,
+        mut board: Held<'a, Board>,
+        bell: usize,
+        at_most: Option<Duration>,
+    ) -> Held<'a, Board> {
+        match self.ring_and_collect(&mut board) {
+            None => board.sleep(bell, at_most),
+            Some(news) => {
+                drop(board);
+                self.follow_up(news);
+                self.lock()
+            }
+        }
+    }
+
+    fn ring_and_collect(&self, board: &mut Held<'_, Board>) -> Option<News> {
+        let wakes = board.scheduler.drain_wakes();
+        if !wakes.is_empty() {
+            for device in (0..self.devices.len()).filter(|at| wakes.contains(DeviceId(*at as u16))) {
+                board.ring(device);
+            }
+        }
+        let events = board.scheduler.drain_events();
+        if !board.scheduler.has_news() && events.is_empty() {
+            return None;
+        }
+        let orders = board.scheduler.drain_orders();
+        if !orders.is_empty() {
+            board.orders.extend(orders);
+            let bell = self.attendant_bell();
+            board.ring(bell);
+        }
+        let endings = board.scheduler.drain_endings();
+        if !endings.is_empty() {
+            self.ring_for_room(board);
+        }
+        Some(News { endings, discards: board.scheduler.drain_discards(), events })
+    }
+
+    /// Tasks ended: who waits for room should look.
+    pub(crate) fn ring_for_room(&self, board: &mut Held<'_, Board>) {
+        board.ring_all(self.room_bell());
+    }
+
+    fn follow_up(&self, news: News) {
+        drop(news.discards);
+        for ending in news.endings {
+            ending.job.stop();
+            ending.job.deliver(ending.task, Err(ending.error), false);
+        }
+        if !news.events.is_empty() {
+            for listener in lock(&self.listeners).iter_mut() {
+                listener.hear(&news.events);
+            }
+        }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// Reads every device's memory again if the last reading is too old. One thread at a time does it.
+    pub(crate) fn refresh_memory(&self) {
+        let (now, read_at) = (self.now(), self.memory_read_at.load(Ordering::Relaxed));
+        if now.since(Moment(read_at)) < MEMORY_AGE_MAX {
+            return;
+        }
+        let claimed = self.memory_read_at.compare_exchange(read_at, now.0, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.is_err() {
+            return;
+        }
+        let readings: Vec<Memory> = self.devices.iter().map(|opened| memory(&*opened.device)).collect();
+        let mut board = self.lock();
+        for (at, reading) in readings.into_iter().enumerate() {
+            board.scheduler.set_memory(now, DeviceId(at as u16), reading);
+        }
+        self.release(board);
+    }
+}
+
+/// A device's memory as the line is drawn from it. What open slots hold for themselves is nobody's to promise, so it
+/// counts as used by others.
+pub(crate) fn memory(device: &dyn Device) -> Memory {
+    let MemoryReading { capacity, free, ours, .. } = device.memory();
+    Memory { capacity, free, ours: ours - device.overhead() }
+}

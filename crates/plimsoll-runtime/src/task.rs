@@ -1,0 +1,150 @@
+//! A task as its caller describes it, and a reference that many tasks share.
+//! Never touches a device.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::task::{Priority, ReferenceUse};
+use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, TaskId};
+use smallvec::SmallVec;
+
+use crate::workload::{Content, Workload};
+
+/// One piece of a workload to do.
+///
+/// ```
+/// use std::time::Duration;
+/// use plimsoll_core::Priority;
+/// use plimsoll_runtime::{Task, workload};
+/// # fn of<W: plimsoll_runtime::Workload>(_: &W, task: Task<W>) {}
+/// # let length = workload::function("length", |text: &String| Ok::<_, std::io::Error>(text.len()));
+/// let task = Task::new("hello".to_owned()).priority(Priority::High).deadline(Duration::from_secs(5));
+/// # of(&length, task);
+/// ```
+pub struct Task<W: Workload> {
+    pub(crate) input: W::Input,
+    pub(crate) references: SmallVec<[Reference<W>; 1]>,
+    pub(crate) wishes: Wishes,
+}
+
+/// What a caller asks of a task beside its input.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    pub(crate) priority: Priority,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) quality_min: Quality,
+    pub(crate) strict: bool,
+    pub(crate) rung: Option<&'static str>,
+    pub(crate) devices: DeviceSet,
+    pub(crate) after: SmallVec<[TaskId; 2]>,
+}
+
+impl<W: Workload> Task<W> {
+    /// A task of normal priority and full quality that may run anywhere.
+    pub fn new(input: W::Input) -> Self {
+        Self { input, references: SmallVec::new(), wishes: Wishes::default() }
+    }
+
+    /// Needs this reference prepared on its device. The same content is prepared once a device, whoever names it.
+    #[must_use]
+    pub fn reference(mut self, reference: &Reference<W>) -> Self {
+        if self.references.iter().all(|known| known.key != reference.key) {
+            self.references.push(reference.clone());
+        }
+        self
+    }
+
+    /// How urgent it is.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.wishes.priority = priority;
+        self
+    }
+
+    /// From now on, how long the result is of use. After that the task ends with an error.
+    #[must_use]
+    pub fn deadline(mut self, span: Duration) -> Self {
+        self.wishes.deadline = Instant::now().checked_add(span);
+        self
+    }
+
+    /// Rungs below this quality are refused. Without it, only full quality will do.
+    #[must_use]
+    pub fn quality_min(mut self, quality: Quality) -> Self {
+        self.wishes.quality_min = quality;
+        self
+    }
+
+    /// No ladder: the best rung (or the one named), or an error.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.wishes.strict = true;
+        self
+    }
+
+    /// Only this rung.
+    #[must_use]
+    pub fn rung(mut self, name: &'static str) -> Self {
+        self.wishes.rung = Some(name);
+        self
+    }
+
+    /// Only these devices.
+    #[must_use]
+    pub fn devices(mut self, devices: impl IntoIterator<Item = DeviceId>) -> Self {
+        self.wishes.devices = devices.into_iter().collect();
+        self
+    }
+
+    /// Only after these tasks have succeeded. If one fails, this one ends with its error.
+    #[must_use]
+    pub fn after(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
+        self.wishes.after.extend(tasks);
+        self
+    }
+}
+
+/// Data that many tasks share. Hashed once; cheap to clone.
+///
+/// A reference made with [`Reference::new`] is found by its content and kept while it is among the last few used. One
+/// made with `Orchestrator::upload` is kept, as long as a clone of it lives, before all others.
+pub struct Reference<W: Workload> {
+    pub(crate) data: Arc<W::Reference>,
+    pub(crate) key: ContentKey,
+    pub(crate) pin: Option<Arc<Pin>>,
+}
+
+impl<W: Workload> Reference<W> {
+    /// A reference that is found by its content.
+    pub fn new(data: impl Into<Arc<W::Reference>>) -> Self {
+        let data = data.into();
+        Self { key: data.key(), data, pin: None }
+    }
+
+    /// The hash it is found by.
+    pub fn key(&self) -> ContentKey {
+        self.key
+    }
+
+    pub(crate) fn as_used(&self) -> ReferenceUse {
+        ReferenceUse { content: self.key, pinned: self.pin.is_some() }
+    }
+}
+
+impl<W: Workload> Clone for Reference<W> {
+    fn clone(&self) -> Self {
+        Self { data: Arc::clone(&self.data), key: self.key, pin: self.pin.clone() }
+    }
+}
+
+/// Keeps a reference before others; lets go when the last clone is dropped.
+pub(crate) struct Pin {
+    pub(crate) key: ContentKey,
+    pub(crate) let_go: Box<dyn Fn(ContentKey) + Send + Sync>,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        (self.let_go)(self.key);
+    }
+}

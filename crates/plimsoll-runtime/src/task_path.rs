@@ -1,0 +1,519 @@
+//! The life of a task, from top to bottom. Every way of handing in work takes this path.
+//!
+//! ```text
+//! submit    bounded queue; refuses with a reason            hand_in
+//! admit     its turn: priority, age, deadline               (core) arbiter
+//! choose    rung × device that finishes first               (core) scheduler::choose
+//! reserve   leases for session, references and task         (core) scheduler::take, asked by `next_bite`
+//! bring     discard what must go, open, prepare             attempt
+//! run       on the slot's own thread                        attempt
+//! settle    leases back, costs learnt, dependents freed     settle_all
+//! recover   step down, move, or report                      (core) scheduler::recover
+//! deliver   to whoever asked, and nobody else               settle_all
+//! ```
+//!
+//! Never decides: each step is either the scheduler's word or the carrying out of it.
+//! Invariant: whatever `next_bite` hands out is settled or put back, even if a task panics.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use plimsoll_core::scheduler::{Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, Settled};
+use plimsoll_core::{
+    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
+};
+use smallvec::SmallVec;
+
+use crate::backend::Backend;
+use crate::gauge::Gauge;
+use crate::job::{Job, Letter, OpenSession, PreparedReference, Runtime, TypedJob};
+use crate::mailbox::Mailbox;
+use crate::orchestrator::TaskRefused;
+use crate::probe::check;
+use crate::shared::{Shared, Stage};
+use crate::task::Task;
+use crate::workload::{Prepared, Workload};
+
+/// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
+const BITE_TIME: Nanos = Nanos::micros(20);
+/// Tasks a slot takes at once at the most, so that others are not kept waiting for work that is already there.
+const BITE_MAX: usize = 128;
+
+// ---------------------------------------------------------------------------------------------------------- submit
+
+/// A workload as the scheduler knows it.
+pub(crate) struct Known<W> {
+    pub(crate) workload: Arc<W>,
+    pub(crate) id: plimsoll_core::WorkloadId,
+}
+
+/// Makes a job of a task: its ladder, its place in the order, its references.
+pub(crate) fn describe<W: Workload>(
+    shared: &Shared,
+    known: &Known<W>,
+    task: Task<W>,
+    reply: &Arc<Mailbox<Letter<W::Output>>>,
+    tag: u64,
+) -> (TaskSpec, Arc<TypedJob<W>>) {
+    let Task { input, references, wishes } = task;
+    let workload = &known.workload;
+    let ladder = workload.ladder(&input);
+    let spec = TaskSpec {
+        workload: known.id,
+        ladder: ladder.clone(),
+        units: workload.units(&input),
+        session: workload.shape(&input),
+        references: references.iter().map(|reference| reference.as_used()).collect(),
+        priority: wishes.priority,
+        deadline: wishes.deadline.map(|deadline| shared.clock.at(deadline)),
+        quality_min: wishes.quality_min,
+        strict: wishes.strict,
+        rung: wishes.rung,
+        devices: wishes.devices,
+        after: wishes.after,
+    };
+    let (workload, reply, stopped) = (Arc::clone(workload), Arc::clone(reply), AtomicBool::new(false));
+    (spec, Arc::new(TypedJob { workload, ladder, input, references, reply, tag, stopped }))
+}
+
+/// A task on its way in.
+pub(crate) type Described = (TaskSpec, Arc<dyn Job>);
+
+/// Hands tasks in under one lock, first to last. Who is refused, and all behind it, stay in `tasks`.
+pub(crate) fn hand_in(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<HandedIn, SubmitRefusal> {
+    shared.refresh_memory();
+    let mut handed = HandedIn::default();
+    let mut refusal = None;
+    let mut board = shared.lock();
+    let now = shared.now();
+    let mut has_deadline = false;
+    while let Some((spec, job)) = tasks.pop_front() {
+        has_deadline |= spec.deadline.is_some();
+        match board.scheduler.submit(now, spec, job) {
+            Ok(task) => handed.took(task),
+            Err(back) => {
+                tasks.push_front((back.spec, back.job));
+                refusal = Some(back.refusal);
+                break;
+            }
+        }
+    }
+    if board.attendant_dozes || has_deadline {
+        board.ring(shared.attendant_bell());
+    }
+    shared.release(board);
+    match refusal {
+        Some(refusal) if handed.count == 0 => Err(refusal),
+        _ => Ok(handed),
+    }
+}
+
+/// How many tasks were taken in, and the last of them.
+#[derive(Default)]
+pub(crate) struct HandedIn {
+    pub(crate) count: usize,
+    pub(crate) last: Option<TaskId>,
+}
+
+impl HandedIn {
+    fn took(&mut self, task: TaskId) {
+        self.count += 1;
+        self.last = Some(task);
+    }
+}
+
+/// Hands one task in, waiting for room until the given time. A refused task comes back whole.
+pub(crate) fn hand_in_one<W: Workload>(
+    shared: &Shared,
+    known: &Known<W>,
+    task: Task<W>,
+    reply: &Arc<Mailbox<Letter<W::Output>>>,
+    until: Option<Instant>,
+) -> Result<TaskId, TaskRefused<W>> {
+    let wishes = task.wishes.clone();
+    let (spec, job) = describe(shared, known, task, reply, 0);
+    let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
+    loop {
+        let reason = match hand_in(shared, &mut tasks) {
+            Ok(handed) => return Ok(handed.last.expect("one task was handed in")),
+            Err(reason) => reason,
+        };
+        let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
+        if !waits || !wait_for_room(shared, until) {
+            drop(tasks);
+            let job = Arc::into_inner(job).expect("a refused job is nobody else's");
+            let task = Task { input: job.input, references: job.references, wishes };
+            return Err(TaskRefused { task: Box::new(task), reason });
+        }
+    }
+}
+
+/// Waits until a task may have ended; `false` if the time is over.
+pub(crate) fn wait_for_room(shared: &Shared, until: Option<Instant>) -> bool {
+    let Some(left) = until.map(|until| until.saturating_duration_since(Instant::now())) else { return false };
+    if left.is_zero() {
+        return false;
+    }
+    let board = shared.lock();
+    if !board.scheduler.is_full() {
+        return true;
+    }
+    drop(board.sleep(shared.room_bell(), Some(left)));
+    true
+}
+
+// ----------------------------------------------------------------------------------------------- take: choose, reserve
+
+/// One slot of one device, on its own thread.
+pub(crate) struct Slot {
+    shared: Arc<Shared>,
+    device: DeviceId,
+    backend: Option<(u32, Box<dyn Backend>)>,
+    gauge: Arc<Gauge>,
+    /// Runs taken and not yet settled, so that nothing is lost if this thread's own code panics.
+    in_hand: Vec<RunId>,
+}
+
+impl Slot {
+    pub(crate) fn new(shared: Arc<Shared>, device: DeviceId) -> Self {
+        Self { shared, device, backend: None, gauge: Arc::default(), in_hand: Vec::new() }
+    }
+
+    /// Works until the orchestrator closes.
+    pub(crate) fn work(&mut self) {
+        let mut bite = Vec::new();
+        let mut attempted = Vec::new();
+        while self.next_bite(&mut attempted, &mut bite) {
+            self.attempt_all(&mut bite, &mut attempted);
+        }
+    }
+
+    /// Settles what was attempted and takes what is next, under one lock; sleeps while there is nothing.
+    fn next_bite(&mut self, attempted: &mut Vec<Attempted>, bite: &mut Vec<Assignment<Runtime>>) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let mut delivery = Delivery::default();
+        let mut board = shared.lock();
+        let mut now = shared.now();
+        if !attempted.is_empty() {
+            for attempt in attempted.drain(..) {
+                delivery.settle(&mut board.scheduler, now, attempt);
+            }
+            self.in_hand.clear();
+            shared.ring_for_room(&mut board);
+        }
+        loop {
+            self.take(&mut board.scheduler, now, bite);
+            if !bite.is_empty() || board.stage == Stage::Closing || !delivery.is_empty() {
+                break;
+            }
+            board = shared.release_to_sleep(board, self.device.index(), None);
+            now = shared.now();
+        }
+        let go_on = board.stage != Stage::Closing || !bite.is_empty() || !delivery.is_empty();
+        shared.release(board);
+        delivery.hand_over();
+        go_on
+    }
+
+    fn take(&mut self, scheduler: &mut crate::Core, now: Moment, bite: &mut Vec<Assignment<Runtime>>) {
+        let Some(first) = scheduler.take(now, self.device) else { return };
+        let head = first.run;
+        let mut together = first.estimate.occupies();
+        let short = first.estimate.measured;
+        self.in_hand.push(head);
+        bite.push(first);
+        while short && together < BITE_TIME && bite.len() < BITE_MAX {
+            let Some(next) = scheduler.take_behind(now, head) else { break };
+            together += next.estimate.run;
+            self.in_hand.push(next.run);
+            bite.push(next);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------ bring and run
+
+    fn attempt_all(&mut self, bite: &mut Vec<Assignment<Runtime>>, attempted: &mut Vec<Attempted>) {
+        let mut session = None;
+        let mut started = Instant::now();
+        let mut head = None;
+        for assignment in bite.drain(..) {
+            let stands_behind = matches!(assignment.session, SessionTurn::Behind);
+            if stands_behind && session.is_none() {
+                attempted.push(Attempted::never_started(assignment));
+                continue;
+            }
+            let (attempt, ended) = self.attempt(assignment, &mut session, started);
+            if !stands_behind {
+                head = Some(attempted.len());
+            }
+            attempted.push(attempt);
+            started = ended;
+        }
+        // The session goes back with the run that brought it.
+        if let (Some(at), Some(session)) = (head, session) {
+            attempted[at].give_session(session);
+        }
+    }
+
+    /// One attempt: discard what must go, open, prepare, run. Never panics, whatever the task does.
+    fn attempt(
+        &mut self,
+        assignment: Assignment<Runtime>,
+        session: &mut Option<OpenSession>,
+        started: Instant,
+    ) -> (Attempted, Instant) {
+        let Assignment { run, task, job, rung, discards, session: turn, references, .. } = assignment;
+        drop(discards);
+        let mut times = Times { measured: Measured::default(), last: started };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            self.ready_backend()?;
+            match turn {
+                SessionTurn::Warm(warm) => *session = Some(warm),
+                SessionTurn::Open => *session = Some(self.open(&job, rung, &mut times)?),
+                SessionTurn::Behind => {}
+            }
+            let open = session.as_mut().ok_or_else(|| Fault::work("the session is gone"))?;
+            let prepared = self.bring(&job, run, open, references, &mut times)?;
+            self.run(&job, open, &prepared, &mut times)
+        }));
+        let result = result.unwrap_or_else(|panic| Err(Fault::Panicked { message: panic_message(&*panic) }));
+        if let Err(fault) = &result {
+            // What a failed run leaves in a session is anyone's guess.
+            *session = None;
+            self.check_after(fault);
+        }
+        let Times { measured, last } = times;
+        (Attempted { run, task, job, result: Some(result), measured, session: None }, last)
+    }
+
+    /// The backend, opened anew if the device was.
+    fn ready_backend(&mut self) -> Result<(), Fault> {
+        let opened = &self.shared.devices[self.device.index()];
+        let generation = opened.generation.load(Ordering::Acquire);
+        if self.backend.as_ref().is_none_or(|(made, _)| *made != generation) {
+            self.backend = None;
+            let mut backend = opened.device.open_slot()?;
+            backend.charge_to(Arc::clone(&self.gauge));
+            self.backend = Some((generation, backend));
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, job: &Arc<dyn Job>, rung: usize, times: &mut Times) -> Result<OpenSession, Fault> {
+        let gauge = Arc::new(Gauge::default());
+        let opened = self.charged_to(&gauge, |backend| job.open(rung, backend)).map_err(while_opening);
+        times.measured.open = Some(times.lap());
+        Ok(OpenSession { session: opened?, gauge })
+    }
+
+    fn bring(
+        &mut self,
+        job: &Arc<dyn Job>,
+        run: RunId,
+        session: &mut OpenSession,
+        turns: SmallVec<[ReferenceTurn<PreparedReference>; 1]>,
+        times: &mut Times,
+    ) -> Result<SmallVec<[PreparedReference; 1]>, Fault> {
+        let mut prepared = SmallVec::new();
+        for (at, turn) in turns.into_iter().enumerate() {
+            prepared.push(match turn {
+                ReferenceTurn::Ready(ready) => ready,
+                ReferenceTurn::Prepare => {
+                    let gauge = Arc::new(Gauge::default());
+                    let made = self.charged_to(&gauge, |backend| job.prepare(session, at, backend));
+                    let took = times.lap();
+                    times.measured.bring += took;
+                    times.measured.brought += 1;
+                    let ready = PreparedReference { prepared: made.map_err(while_opening)?, gauge };
+                    self.announce(run, at, ready.clone());
+                    ready
+                }
+            });
+        }
+        Ok(prepared)
+    }
+
+    /// Others may use the reference from now on, before this run is over.
+    fn announce(&self, run: RunId, at: usize, ready: PreparedReference) {
+        let mut board = self.shared.lock();
+        board.scheduler.prepared(run, at, ready);
+        self.shared.release(board);
+    }
+
+    fn run(
+        &mut self,
+        job: &Arc<dyn Job>,
+        session: &mut OpenSession,
+        references: &[PreparedReference],
+        times: &mut Times,
+    ) -> Result<Box<dyn Any + Send>, Fault> {
+        if job.is_stopped() {
+            return Err(Fault::Cancelled);
+        }
+        let prepared: SmallVec<[Prepared; 1]> = references.iter().map(|each| Arc::clone(&each.prepared)).collect();
+        self.gauge.reset_peak();
+        let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
+        let output = job.run(session, &prepared, &mut **backend);
+        times.measured.run = times.lap();
+        let held: Bytes = references.iter().map(PreparedReference::bytes).sum();
+        times.measured.peak = Some(session.gauge.now() + held + self.gauge.peak());
+        output
+    }
+
+    fn charged_to<T>(&mut self, gauge: &Arc<Gauge>, work: impl FnOnce(&mut dyn Backend) -> T) -> T {
+        let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
+        let own = backend.charge_to(Arc::clone(gauge));
+        let result = catch_unwind(AssertUnwindSafe(|| work(&mut **backend)));
+        backend.charge_to(own);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// After any memory fault the device must give its known answer again before it is trusted; after a loss or a
+    /// wrong answer the backend is of no more use.
+    fn check_after(&mut self, fault: &Fault) {
+        match fault {
+            Fault::OutOfMemory { .. } => {
+                let Some((_, backend)) = self.backend.as_mut() else { return };
+                if let Err(Fault::WrongAnswer { .. }) = check::known_answer(&mut **backend) {
+                    let mut board = self.shared.lock();
+                    let now = self.shared.now();
+                    board.scheduler.device_faulted(now, self.device, Ailment::WrongAnswer);
+                    self.shared.release(board);
+                }
+            }
+            Fault::DeviceLost { .. } | Fault::WrongAnswer { .. } | Fault::Stalled { .. } => self.backend = None,
+            _ => {}
+        }
+    }
+
+    /// This thread's own code panicked: nothing it had in hand may be lost.
+    pub(crate) fn give_up_what_is_in_hand(&mut self, message: &str) {
+        let shared = Arc::clone(&self.shared);
+        let mut board = shared.lock();
+        let now = shared.now();
+        for run in self.in_hand.drain(..) {
+            let result = Err(Fault::Panicked { message: message.to_owned() });
+            let outcome = Outcome { result, session: None, measured: Measured::default() };
+            board.scheduler.settle(now, run, outcome);
+        }
+        self.backend = None;
+        shared.release(board);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- settle and deliver
+
+/// An attempt that is over, on its way to the scheduler.
+struct Attempted {
+    run: RunId,
+    task: TaskId,
+    job: Arc<dyn Job>,
+    /// `None` if it was never started.
+    result: Option<Result<Box<dyn Any + Send>, Fault>>,
+    measured: Measured,
+    session: Option<OpenSession>,
+}
+
+/// A result that counts.
+struct Accepted {
+    task: TaskId,
+    job: Arc<dyn Job>,
+    output: Box<dyn Any + Send>,
+    report: Report,
+}
+
+/// Results that the scheduler accepted, to be handed over outside the lock.
+#[derive(Default)]
+struct Delivery {
+    results: Vec<Accepted>,
+    /// Dropped outside the lock: a caller's type may do anything when it goes.
+    unwanted: Vec<Box<dyn Any + Send>>,
+}
+
+impl Delivery {
+    fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempt: Attempted) {
+        let Attempted { run, task, job, result, measured, session } = attempt;
+        let (result, output) = match result {
+            None => return scheduler.put_back(now, run),
+            Some(Ok(output)) => (Ok(()), Some(output)),
+            Some(Err(fault)) => (Err(fault), None),
+        };
+        let settled = scheduler.settle(now, run, Outcome { result, session, measured });
+        match (settled, output) {
+            (Settled::Done(report), Some(output)) => self.results.push(Accepted { task, job, output, report }),
+            (_, output) => self.unwanted.extend(output),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.results.is_empty() && self.unwanted.is_empty()
+    }
+
+    fn hand_over(self) {
+        let mut results = self.results.into_iter().peekable();
+        while let Some(Accepted { task, job, output, report }) = results.next() {
+            let another_follows = results.peek().is_some_and(|next| next.job.reply_address() == job.reply_address());
+            job.deliver(task, Ok((output, report)), another_follows);
+        }
+    }
+}
+
+impl Attempted {
+    fn never_started(assignment: Assignment<Runtime>) -> Self {
+        let Assignment { run, task, job, .. } = assignment;
+        Self { run, task, job, result: None, measured: Measured::default(), session: None }
+    }
+
+    fn give_session(&mut self, session: OpenSession) {
+        self.session = Some(session);
+    }
+}
+
+/// What an attempt has measured so far. Each lap ends where the next begins, so that one reading of the clock serves
+/// both.
+struct Times {
+    measured: Measured,
+    last: Instant,
+}
+
+impl Times {
+    fn lap(&mut self) -> Nanos {
+        let now = Instant::now();
+        let span = now.saturating_duration_since(self.last);
+        self.last = now;
+        Nanos::from(span)
+    }
+}
+
+fn while_opening(fault: Fault) -> Fault {
+    match fault {
+        Fault::OutOfMemory { wanted, .. } => Fault::OutOfMemory { moment: MemoryMoment::Open, wanted },
+        other => other,
+    }
+}
+
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
+}
+
+/// Ends a task, wherever it is; its result, if it still comes, counts no more.
+pub(crate) fn cancel(shared: &Shared, task: TaskId) -> bool {
+    let mut board = shared.lock();
+    let now = shared.now();
+    let was_there = board.scheduler.cancel(now, task);
+    shared.release(board);
+    was_there
+}
+
+/// The error of a task that was refused because the orchestrator is closing.
+pub(crate) fn refused(refusal: &SubmitRefusal) -> TaskError {
+    match refusal {
+        SubmitRefusal::ShuttingDown => TaskError::ShutDown,
+        other => TaskError::WorkFailed(plimsoll_core::Cause::new(other.clone())),
+    }
+}

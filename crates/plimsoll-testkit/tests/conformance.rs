@@ -1,0 +1,26 @@
+//! Every device of the project under the one suite. A machine without a Vulkan device fails here: install Mesa's
+//! software one (`mesa-vulkan-drivers`).
+
+use std::sync::Arc;
+
+use plimsoll_runtime::cpu::CpuDevice;
+use plimsoll_testkit::conformance::{MEMORY, Subject};
+use plimsoll_testkit::virtual_device::VirtualDevice;
+use plimsoll_wgpu::{OpenOptions, WgpuDevice, discover};
+
+fn gpu(options: &OpenOptions) -> Subject {
+    let found = discover();
+    let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
+    let device = found.open(options).expect("the device opens").remove(0);
+    Subject::that_can_be_lost(device, WgpuDevice::lose)
+}
+
+plimsoll_testkit::conformance! {
+    cpu => Subject::new(CpuDevice::builder().slots(2).memory_limit(MEMORY).build()),
+    wgpu => gpu(&OpenOptions::default().with_slots(2).with_memory_limit(MEMORY)),
+    wgpu_logical => gpu(&OpenOptions::default().with_logical(2).with_memory_limit(MEMORY)),
+    virtual_gpu => Subject::that_can_be_lost(
+        Arc::new(VirtualDevice::gpu("virtual").slots(2).memory(MEMORY).build()),
+        VirtualDevice::lose,
+    ),
+}

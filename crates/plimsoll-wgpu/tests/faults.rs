@@ -1,0 +1,159 @@
+//! Faults on a real Vulkan device: each comes out typed, and the device is right afterwards. A machine without one
+//! fails here: install Mesa's software one (`mesa-vulkan-drivers`).
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_core::{Bytes, Fault};
+use plimsoll_runtime::cpu::CpuDevice;
+use plimsoll_runtime::probe::{Blur, blur_full};
+use plimsoll_runtime::{Access, Device, Kernel, Launch, check};
+use plimsoll_wgpu::{OpenOptions, WgpuDevice, discover};
+
+fn open(options: &OpenOptions) -> Vec<Arc<WgpuDevice>> {
+    let found = discover();
+    let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
+    found.open(options).expect("the device opens")
+}
+
+fn small() -> Arc<WgpuDevice> {
+    open(&OpenOptions::default().with_memory_limit(Bytes::mib(64))).remove(0)
+}
+
+#[test]
+fn no_card_is_listed_twice() {
+    let found = discover();
+    assert!(!found.is_empty());
+    for (at, gpu) in found.iter().enumerate() {
+        assert!(!gpu.name().is_empty() && !gpu.api().is_empty());
+        assert!(gpu.bus().is_empty() || found[..at].iter().all(|other| other.bus() != gpu.bus()));
+    }
+}
+
+#[test]
+fn memory_runs_out_at_the_injected_allocation_and_the_device_goes_on() {
+    let gpu = small();
+    let mut slot = gpu.open_slot().unwrap();
+    gpu.injection().out_of_memory_in(2);
+    assert!(matches!(check::known_answer(&mut *slot), Err(Fault::OutOfMemory { wanted: Bytes(2048), .. })));
+    check::known_answer(&mut *slot).unwrap();
+    drop(slot);
+    assert_eq!(gpu.memory().ours, Bytes::ZERO);
+}
+
+#[test]
+fn an_injected_wrong_answer_is_noticed() {
+    let gpu = small();
+    let mut slot = gpu.open_slot().unwrap();
+    gpu.injection().wrong_answer_in(1);
+    assert!(matches!(check::known_answer(&mut *slot), Err(Fault::WrongAnswer { .. })));
+    check::known_answer(&mut *slot).unwrap();
+}
+
+#[test]
+fn logical_devices_share_a_card_and_fail_alone() {
+    let whole = open(&OpenOptions::default())[0].memory().capacity;
+    let parts = open(&OpenOptions::default().with_logical(3));
+    assert_eq!(parts.len(), 3);
+    assert!(parts.iter().all(|part| part.memory().capacity == Bytes(whole.0 / 3)));
+    assert_ne!(parts[0].facts().name, parts[1].facts().name);
+    assert_eq!(parts[0].facts().key, parts[1].facts().key);
+    let mut slots: Vec<_> = parts.iter().map(|part| part.open_slot().unwrap()).collect();
+    parts[1].lose();
+    check::known_answer(&mut *slots[0]).unwrap();
+    assert!(matches!(check::known_answer(&mut *slots[1]), Err(Fault::DeviceLost { .. })));
+    check::known_answer(&mut *slots[2]).unwrap();
+    let buffer = slots[0].allocate(Bytes(4)).unwrap();
+    assert!(matches!(slots[2].poison(&buffer), Err(Fault::WorkFailed(_))), "another logical device's buffer");
+}
+
+static DOES_NOT_COMPILE: Kernel = Kernel {
+    name: "does_not_compile",
+    wgsl: "this is no shader",
+    entry: "main",
+    bindings: &[Access::Write],
+    params: 0,
+    twin: |_| (),
+};
+
+/// Says that its buffer has 1024 words, which wgpu compares with the buffer when the work is handed over.
+static WANTS_MORE: Kernel = Kernel {
+    name: "wants_more",
+    wgsl: "@group(0) @binding(0) var<storage, read_write> data: array<u32, 1024>;
+           @compute @workgroup_size(1) fn main() { data[0] = 1u; }",
+    entry: "main",
+    bindings: &[Access::Write],
+    params: 0,
+    twin: |_| (),
+};
+
+#[test]
+fn a_shader_that_does_not_compile_is_the_works_fault() {
+    let mut slot = small().open_slot().unwrap();
+    let buffer = slot.allocate(Bytes(64)).unwrap();
+    let launch = Launch { kernel: &DOES_NOT_COMPILE, buffers: &[&buffer], params: &[], groups: [1, 1, 1] };
+    for _ in 0..2 {
+        assert!(matches!(slot.launch(&launch), Err(Fault::WorkFailed(_))));
+    }
+    check::known_answer(&mut *slot).unwrap();
+}
+
+#[test]
+fn work_that_was_refused_taints_its_buffers_and_nothing_else() {
+    let mut slot = small().open_slot().unwrap();
+    let safe = slot.allocate(Bytes(4)).unwrap();
+    slot.write(&safe, Bytes::ZERO, &[7; 4]).unwrap();
+    slot.charge_to(Arc::default());
+    let buffer = slot.allocate(Bytes(64)).unwrap();
+    let launch = Launch { kernel: &WANTS_MORE, buffers: &[&buffer], params: &[], groups: [1, 1, 1] };
+    let mut into = [0; 4];
+    let refused = slot.launch(&launch).and_then(|()| slot.read(&buffer, Bytes::ZERO, &mut into));
+    assert!(matches!(refused, Err(Fault::WorkFailed(_))), "{refused:?}");
+    let again = slot.read(&buffer, Bytes::ZERO, &mut into);
+    assert!(matches!(again, Err(Fault::WorkFailed(_))), "what it holds means nothing: {again:?}");
+    check::known_answer(&mut *slot).unwrap();
+    slot.read(&safe, Bytes::ZERO, &mut into).unwrap();
+    assert_eq!(into, [7; 4]);
+}
+
+#[test]
+fn a_loss_in_the_middle_of_work_never_gives_a_wrong_answer() {
+    let gpu = small();
+    let blur = Blur::new(64, 64, 3).unwrap();
+    let pixels: Vec<f32> = (0..64 * 64).map(|i| (i % 97) as f32 / 97.0).collect();
+    let wanted = blur_full(&mut *CpuDevice::open().open_slot().unwrap(), blur, &pixels).unwrap();
+    let (sender, first) = mpsc::channel();
+    let worker_gpu = Arc::clone(&gpu);
+    let worker = thread::spawn(move || {
+        let mut slot = worker_gpu.open_slot().unwrap();
+        loop {
+            match blur_full(&mut *slot, blur, &pixels) {
+                Ok(got) => assert!(got.iter().zip(&wanted).all(|(got, wanted)| (got - wanted).abs() < 1e-5)),
+                Err(fault) => break fault,
+            }
+            // Nobody listens after the first.
+            let _ = sender.send(());
+        }
+    });
+    first.recv().unwrap();
+    gpu.lose();
+    let fault = worker.join().unwrap();
+    assert!(matches!(fault, Fault::DeviceLost { .. }), "{fault:?}");
+    gpu.reopen().unwrap();
+    check::known_answer(&mut *gpu.open_slot().unwrap()).unwrap();
+    assert_eq!(gpu.memory().ours, Bytes::ZERO);
+}
+
+#[test]
+fn a_device_that_does_not_answer_in_time_is_stalled_and_can_be_reopened() {
+    let gpu = open(&OpenOptions::default().with_answer_timeout(Duration::ZERO)).remove(0);
+    let mut slot = gpu.open_slot().unwrap();
+    // Far more work than is done between handing it over and asking for it.
+    let blur = Blur::new(512, 512, Blur::RADIUS_LIMIT).unwrap();
+    let fault = blur_full(&mut *slot, blur, &vec![0.5; 512 * 512]).unwrap_err();
+    assert!(matches!(fault, Fault::Stalled { .. }), "{fault:?}");
+    assert!(matches!(slot.allocate(Bytes(4)), Err(Fault::DeviceLost { .. })));
+    gpu.reopen().unwrap();
+    gpu.open_slot().unwrap().allocate(Bytes(4)).unwrap();
+}
