@@ -6,10 +6,10 @@ use std::process::{Command, Output, Stdio};
 
 use plimsoll::profile;
 use plimsoll_core::profile::{Cell, CellKey, FailedCell, Machine, Profile};
-use plimsoll_core::{Bytes, MemoryMoment, Nanos, UnixSeconds};
-use plimsoll_runtime::Device;
+use plimsoll_core::{Bytes, MemoryMoment, Nanos};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::profile_file::ProfileFile;
+use plimsoll_runtime::{Device, SOFTWARE, today};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -287,24 +287,17 @@ fn a_reader_that_leaves_is_no_error() {
     }
 }
 
-const NOW: UnixSeconds = UnixSeconds(1_760_000_000);
-
 /// A profile of this machine, as if it had been measured.
 fn measured(machine: Machine) -> Profile {
     let mut learnt = Cell::default();
     learnt.learn_open(Nanos::millis(12));
     (10..24).step_by(2).for_each(|octave| learnt.learn_run(1 << octave, Nanos(100 << octave)));
     let key = CellKey::new("blur", "cpu", &CpuDevice::open().facts().key);
-    let mut profile = Profile::new(machine, profile::SOFTWARE, now());
-    profile.record(&key, &mut learnt, now());
-    let failed = FailedCell::out_of_memory(key, 1 << 30, Bytes::gib(9), MemoryMoment::Run, profile::SOFTWARE, now());
+    let mut profile = Profile::new(machine, SOFTWARE, today());
+    profile.record(&key, &mut learnt, today());
+    let failed = FailedCell::out_of_memory(key, 1 << 30, Bytes::gib(9), MemoryMoment::Run, SOFTWARE, today());
     profile.failures_mut().remember(failed.expect("it happened"));
     profile
-}
-
-fn now() -> UnixSeconds {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    UnixSeconds(since.expect("after 1970").as_secs())
 }
 
 fn folder() -> TempDir {
@@ -326,7 +319,7 @@ fn a_profile_is_shown_exported_imported_and_forgotten() {
     assert!(printed(&mut profile_command(&file, &["show"])).contains("There is no profile"));
     assert_eq!(json(&mut profile_command(&file, &["show", "--json"]))["profile"], Value::Null);
 
-    ProfileFile::at(&file).save(&measured(profile::hardware()), NOW).expect("saved");
+    ProfileFile::at(&file).save(&measured(profile::hardware()), today()).expect("saved");
     let shown = printed(&mut profile_command(&file, &["show"]));
     for part in ["fresh", "blur", "cpu", "12.0 ms", "1024 in 102.4 µs", "Memory ran out"] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -347,7 +340,7 @@ fn a_profile_of_another_machine_is_refused_with_the_reason() {
     let folder = folder();
     let (file, foreign) = (folder.path().join("profile.toml"), folder.path().join("foreign.toml"));
     let other = Machine { key: "machine-other".into(), devices: vec![] };
-    ProfileFile::at(&foreign).save(&measured(other), NOW).expect("saved");
+    ProfileFile::at(&foreign).save(&measured(other), today()).expect("saved");
     let (code, said) = refused(&mut profile_command(&file, &["import", foreign.to_str().expect("text")]));
     assert_eq!(code, 1);
     assert!(said.starts_with("error:") && said.contains("it was measured on"), "{said}");

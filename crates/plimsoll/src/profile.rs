@@ -8,15 +8,12 @@ use plimsoll_core::profile::{DeviceSummary, Machine};
 use plimsoll_core::{DeviceKind, profile};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
-use plimsoll_runtime::{Device, Nature};
+use plimsoll_runtime::{Device, Nature, SOFTWARE};
 use plimsoll_wgpu::{FoundGpu, discover};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Names another file than the one in the user's cache folder.
 pub const PROFILE: &str = "PLIMSOLL_PROFILE";
-
-/// The version of the software, as profiles name it.
-pub const SOFTWARE: &str = env!("CARGO_PKG_VERSION");
 
 /// The file that `PLIMSOLL_PROFILE` names, or the one in the user's cache folder.
 ///

@@ -95,7 +95,7 @@ impl Report {
 impl Entry {
     fn of(listed: &Listed) -> Self {
         // Read first: the check takes memory of its own.
-        let memory = listed.device.as_ref().map(|device| MemoryEntry::of(device.memory())).unwrap_or_default();
+        let memory = listed.device.as_ref().map(|device| MemoryEntry::of(&**device)).unwrap_or_default();
         let checked = listed.device.as_ref().map_err(Fault::clone).and_then(|device| known_answer(&**device));
         let facts = listed.facts.clone();
         Self {
@@ -130,9 +130,11 @@ fn unused_because(listed: &Listed, checked: &Result<(), Fault>) -> Option<&'stat
 }
 
 impl MemoryEntry {
-    fn of(reading: MemoryReading) -> Self {
-        let MemoryReading { capacity, free, ours, source } = reading;
-        let line = Margin::default().line(Memory { capacity, free, ours });
+    /// Read while no slot is open. What open slots hold for themselves is nobody's to promise, so the line is drawn
+    /// where it will be once they are.
+    fn of(device: &dyn Device) -> Self {
+        let MemoryReading { capacity, free, ours, source } = device.memory();
+        let line = Margin::default().line(Memory { capacity, free: free - device.overhead(), ours });
         Self {
             capacity_bytes: Some(capacity),
             free_bytes: Some(free),

@@ -4,12 +4,11 @@
 mod show;
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
 use plimsoll::profile;
-use plimsoll_core::UnixSeconds;
 use plimsoll_runtime::profile_file::{ProfileFile, Warning};
+use plimsoll_runtime::today;
 
 use crate::machine_args::MachineArgs;
 use crate::output;
@@ -56,7 +55,7 @@ pub(crate) fn run(command: &Command, machine: &MachineArgs) -> Ended {
         Command::Path => output::line(file.path().display()),
         Command::Clear => clear(&file),
         Command::Export { file: to } => {
-            file.export(to, now()).map_err(Stop::failed)?;
+            file.export(to, today()).map_err(Stop::failed)?;
             output::line(format_args!("The profile is now also at {}.", to.display()))
         }
         Command::Import { file: from } => import(&file, from),
@@ -73,7 +72,7 @@ fn clear(file: &ProfileFile) -> Ended {
 
 fn import(file: &ProfileFile, from: &std::path::Path) -> Ended {
     let machine = profile::hardware();
-    let imported = file.import(from, profile::origin(&machine), now()).map_err(Stop::failed)?;
+    let imported = file.import(from, profile::origin(&machine), today()).map_err(Stop::failed)?;
     warn_of(&imported.warnings);
     let cells = imported.profile.cells().len();
     output::line(format_args!("Took over {cells} cells from {}.", from.display()))?;
@@ -85,9 +84,4 @@ fn import(file: &ProfileFile, from: &std::path::Path) -> Ended {
 
 fn warn_of(warnings: &[Warning]) {
     warnings.iter().for_each(warn);
-}
-
-/// A clock before 1970 counts as 1970: the profile then looks old, and is measured again.
-fn now() -> UnixSeconds {
-    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }

@@ -7,9 +7,10 @@ use plimsoll::profile;
 use plimsoll_core::profile::{Cell, CellKey, FailedCell, Freshness, Measured, Profile, Stale};
 use plimsoll_core::{Bytes, MemoryMoment, Nanos, UnixSeconds};
 use plimsoll_runtime::profile_file::ProfileFile;
+use plimsoll_runtime::{SOFTWARE, today};
 use serde::Serialize;
 
-use super::{now, warn_of};
+use super::warn_of;
 use crate::machine_args::MachineArgs;
 use crate::output;
 use crate::stop::{Ended, Stop};
@@ -32,7 +33,7 @@ Examples:
   plimsoll profile show --json | jq '.cells[] | {workload, rung, device, runs}'";
 
 pub(super) fn run(args: &Args, file: &ProfileFile, machine: &MachineArgs) -> Ended {
-    let now = now();
+    let now = today();
     let loaded = file.load(now).map_err(Stop::failed)?;
     warn_of(&loaded.warnings);
     let report = match &loaded.profile {
@@ -145,7 +146,7 @@ impl Report {
 impl About {
     fn new(profile: &Profile, now: UnixSeconds) -> Self {
         let origin = profile.origin();
-        let (state, reason) = state(&profile.freshness(now, &profile::hardware(), profile::SOFTWARE));
+        let (state, reason) = state(&profile.freshness(now, &profile::hardware(), SOFTWARE));
         Self {
             software: origin.software.to_owned(),
             measured_at: profile.measured_at(),
