@@ -1,3 +1,51 @@
-//! Development commands.
+//! Development commands: `cargo xtask <command>`. Reads like a table of contents; each step is in `steps`.
+//! Never a dependency of the product, and depends on nothing but std, so that it builds in seconds on a fresh machine.
 
-fn main() {}
+mod components;
+mod steps;
+mod vulkan;
+
+use std::env;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask test [STEP...]   check everything, or only the named steps
+
+Steps, in order:";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        [] | ["help" | "-h" | "--help", ..] => {
+            print_help();
+            Ok(())
+        }
+        ["test", ref named @ ..] => test(named),
+        [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What CI runs, and what a contributor runs: the same.
+fn test(named: &[&str]) -> Result<(), String> {
+    let steps = steps::choose(named)?;
+    components::ensure(&steps)?;
+    if steps.iter().any(|step| step.needs_gpu) {
+        vulkan::ensure()?;
+    }
+    steps::run(&steps)
+}
+
+fn print_help() {
+    println!("{HELP}");
+    for step in steps::ALL {
+        println!("  {:8} {}", step.name, step.what);
+    }
+}

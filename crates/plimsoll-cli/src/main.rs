@@ -1,3 +1,28 @@
-//! The `plimsoll` binary.
+//! The `plimsoll` binary. Reads like a table of contents: one line for each command, its work in `commands/`.
+//! Never decides or measures anything itself.
 
-fn main() {}
+mod args;
+mod commands;
+mod drivers;
+mod machine_args;
+mod output;
+mod stop;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use commands::{completions, devices, profile, sim};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    drivers::prepare(&cli.machine);
+    let ended = match &cli.command {
+        Command::Devices(args) => devices::run(args, &cli.machine),
+        Command::Profile(command) => profile::run(command, &cli.machine),
+        Command::Sim(sim::Command::Fuzz(args)) => sim::fuzz::run(args),
+        Command::Completions(args) => completions::run(args),
+    };
+    stop::exit_code(ended)
+}

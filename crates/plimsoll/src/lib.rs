@@ -1,1 +1,6 @@
-//! Plimsoll.
+//! Loads every GPU and CPU in the machine to the line, never past it.
+
+pub mod machine;
+pub mod profile;
+
+pub use machine::{Machine, MachineOptions};

@@ -1,6 +1,6 @@
 //! The world: a clock, virtual devices with their faults, and a scheduler that knows of neither.
 //! Never lets the scheduler see a fault before it happens.
-//! Invariant: after every step everything in [`World::check`] holds.
+//! Invariant: after every step everything in `World::check` holds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,0 +1,52 @@
+//! What can be typed: the commands, and the flags that hold for all of them.
+//! Never acts on any of it.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{completions, devices, profile, sim};
+use crate::machine_args::MachineArgs;
+
+/// Loads every GPU and CPU in the machine to the line, never past it.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Devices(devices::Args),
+    #[command(subcommand)]
+    Profile(profile::Command),
+    #[command(subcommand)]
+    Sim(sim::Command),
+    Completions(completions::Args),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll devices                           what is here, and does it work?
+  plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
+  plimsoll profile show                      what was measured here
+  plimsoll sim fuzz --seeds 10000            random boxes, work and faults
+
+Environment:
+  PLIMSOLL_MEMORY_LIMIT=SIZE  as --memory-limit
+  PLIMSOLL_NO_GPU=1           as --no-gpu
+  PLIMSOLL_SOFTWARE_GPU=1     as --software-gpu
+  PLIMSOLL_PROFILE=FILE       keep the profile in this file";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

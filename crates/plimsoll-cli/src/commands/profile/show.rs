@@ -1,0 +1,320 @@
+//! `plimsoll profile show`: the profile for people, or all of it as JSON.
+
+use clap::Args as ClapArgs;
+use comfy_table::{Cell as TableCell, CellAlignment};
+use plimsoll::machine::{Listed, Machine};
+use plimsoll::profile;
+use plimsoll_core::profile::{Cell, CellKey, FailedCell, Freshness, Measured, Profile, Stale};
+use plimsoll_core::{Bytes, MemoryMoment, Nanos, UnixSeconds};
+use plimsoll_runtime::profile_file::ProfileFile;
+use plimsoll_runtime::{SOFTWARE, today};
+use serde::Serialize;
+
+use super::warn_of;
+use crate::machine_args::MachineArgs;
+use crate::output;
+use crate::stop::{Ended, Stop};
+
+/// Show what was measured
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Print JSON, with times in nanoseconds and sizes in bytes
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Each line is one way to do a workload on one device: what opening it costs, how many runs were learnt from, and what the \
+smallest and the largest size took.
+
+Examples:
+  plimsoll profile show
+  plimsoll profile show --json | jq '.cells[] | {workload, rung, device, runs}'";
+
+pub(super) fn run(args: &Args, file: &ProfileFile, machine: &MachineArgs) -> Ended {
+    let now = today();
+    let loaded = file.load(now).map_err(Stop::failed)?;
+    warn_of(&loaded.warnings);
+    let report = match &loaded.profile {
+        Some(profile) => Report::new(file, profile, &Names::of_this_machine(machine)?, now),
+        None => Report { path: file.path().display().to_string(), ..Report::default() },
+    };
+    match args.json {
+        true => output::json(&report),
+        false => report.print(now),
+    }
+}
+
+/// Whether the profile can be relied on, in a word, and if not why.
+pub(super) fn state(freshness: &Freshness) -> (&'static str, Option<String>) {
+    let stale = |reason: String| ("stale", Some(format!("{reason}; `plimsoll bench` measures again")));
+    match freshness {
+        Freshness::Fresh => ("fresh", None),
+        Freshness::Stale(Stale::Age { days }) => stale(format!("it was measured {days} days ago")),
+        Freshness::Stale(Stale::Clock) => stale("it says that it was measured in the future".to_owned()),
+        Freshness::Stale(Stale::Changed(mismatch)) => stale(mismatch.to_string()),
+        Freshness::Foreign(mismatch) => {
+            ("foreign", Some(format!("{mismatch}; `plimsoll bench` measures this machine")))
+        }
+        _ => ("unknown", None),
+    }
+}
+
+/// What the devices of this machine are called, by the keys under which the profile knows them.
+struct Names(Vec<(String, String)>);
+
+impl Names {
+    fn of_this_machine(machine: &MachineArgs) -> Result<Self, Stop> {
+        let name = |listed: &Listed| (listed.facts.key.clone(), listed.name.to_string());
+        Ok(Self(Machine::survey(&machine.options()?).devices.iter().map(name).collect()))
+    }
+
+    /// Cards that are alike share their figures, and so their key.
+    fn of(&self, key: &str) -> Option<String> {
+        let names: Vec<&str> = self.0.iter().filter(|(known, _)| known == key).map(|(_, name)| name.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(" "))
+    }
+}
+
+/// What is shown. The names of its fields are a promise to other programs.
+#[derive(Default, Serialize)]
+struct Report {
+    path: String,
+    /// `null` if there is no profile.
+    profile: Option<About>,
+    cells: Vec<CellReport>,
+    failures: Vec<FailureReport>,
+}
+
+#[derive(Serialize)]
+struct About {
+    software: String,
+    measured_at: UnixSeconds,
+    machine: String,
+    devices: Vec<String>,
+    state: &'static str,
+    reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct CellReport {
+    workload: String,
+    rung: String,
+    /// What this machine calls it; `null` if it is not in this machine, or not opened in the same way.
+    device: Option<String>,
+    device_key: String,
+    open_ns: Option<Nanos>,
+    runs: u64,
+    learnt_at: UnixSeconds,
+    sizes: Vec<SizeReport>,
+}
+
+#[derive(Serialize)]
+struct SizeReport {
+    units: u64,
+    median_ns: Nanos,
+    /// As a share of the median.
+    spread: f64,
+    runs: u64,
+}
+
+#[derive(Serialize)]
+struct FailureReport {
+    workload: String,
+    rung: String,
+    device: Option<String>,
+    device_key: String,
+    units: u64,
+    bytes: Bytes,
+    moment: MemoryMoment,
+    at: UnixSeconds,
+    until: UnixSeconds,
+}
+
+impl Report {
+    fn new(file: &ProfileFile, profile: &Profile, names: &Names, now: UnixSeconds) -> Self {
+        Self {
+            path: file.path().display().to_string(),
+            profile: Some(About::new(profile, now)),
+            cells: profile.cells().map(|(key, cell)| CellReport::new(key, cell, names)).collect(),
+            failures: profile.failures().iter().map(|failed| FailureReport::new(failed, names)).collect(),
+        }
+    }
+}
+
+impl About {
+    fn new(profile: &Profile, now: UnixSeconds) -> Self {
+        let origin = profile.origin();
+        let (state, reason) = state(&profile.freshness(now, &profile::hardware(), SOFTWARE));
+        Self {
+            software: origin.software.to_owned(),
+            measured_at: profile.measured_at(),
+            machine: origin.machine.key.clone(),
+            devices: origin.machine.devices.iter().map(|device| device.name.clone()).collect(),
+            state,
+            reason,
+        }
+    }
+}
+
+impl CellReport {
+    fn new(key: &CellKey, cell: &Cell, names: &Names) -> Self {
+        let size = |Measured { units, median, spread, learnt, .. }| SizeReport {
+            units,
+            median_ns: median,
+            spread,
+            runs: learnt,
+        };
+        Self {
+            workload: key.workload().to_owned(),
+            rung: key.rung().to_owned(),
+            device: names.of(key.device()),
+            device_key: key.device().to_owned(),
+            open_ns: cell.open(),
+            runs: cell.learnt(),
+            learnt_at: cell.learnt_at(),
+            sizes: cell.sizes().map(size).collect(),
+        }
+    }
+}
+
+impl FailureReport {
+    fn new(failed: &FailedCell, names: &Names) -> Self {
+        let key = failed.key();
+        Self {
+            workload: key.workload().to_owned(),
+            rung: key.rung().to_owned(),
+            device: names.of(key.device()),
+            device_key: key.device().to_owned(),
+            units: failed.units(),
+            bytes: failed.bytes(),
+            moment: failed.moment(),
+            at: failed.at(),
+            until: failed.until(),
+        }
+    }
+}
+
+impl Report {
+    fn print(&self, now: UnixSeconds) -> Ended {
+        let Some(about) = &self.profile else {
+            output::line(format_args!("There is no profile at {} yet.", self.path))?;
+            return output::line("`plimsoll bench` measures this machine.");
+        };
+        about.print(&self.path, now)?;
+        if !self.cells.is_empty() {
+            self.print_cells()?;
+        }
+        if self.failures.iter().any(|failure| now < failure.until) {
+            self.print_failures(now)?;
+        }
+        Ok(())
+    }
+
+    fn print_cells(&self) -> Ended {
+        use CellAlignment::{Left, Right};
+        output::line("")?;
+        let mut table = output::table(&[
+            ("WORKLOAD", Left),
+            ("RUNG", Left),
+            ("DEVICE", Left),
+            ("OPEN", Right),
+            ("RUNS", Right),
+            ("SMALLEST", Right),
+            ("LARGEST", Right),
+        ]);
+        for cell in &self.cells {
+            table.add_row(cell.row());
+        }
+        output::print_table(&table)
+    }
+
+    fn print_failures(&self, now: UnixSeconds) -> Ended {
+        output::line("\nMemory ran out at these sizes, which are not tried again for a while:")?;
+        for failure in self.failures.iter().filter(|failure| now < failure.until) {
+            let FailureReport { workload, rung, units, bytes, moment, .. } = failure;
+            let device = failure.device.as_ref().unwrap_or(&failure.device_key);
+            let left = span(failure.until.0.saturating_sub(now.0));
+            let size = count(*units);
+            output::line(format_args!("  {workload}, {rung} on {device}: {size} ({bytes}) {moment}, for {left} more"))?;
+        }
+        Ok(())
+    }
+}
+
+impl About {
+    fn print(&self, path: &str, now: UnixSeconds) -> Ended {
+        let ago = span(now.0.saturating_sub(self.measured_at.0));
+        output::line(format_args!("File      {path}"))?;
+        output::line(format_args!("Measured  {ago} ago, by version {}", self.software))?;
+        output::line(format_args!("Machine   {}", self.devices.join(" + ")))?;
+        match &self.reason {
+            None => output::line(format_args!("State     {}", self.state)),
+            Some(reason) => output::line(format_args!("State     {}: {reason}", self.state)),
+        }
+    }
+}
+
+impl CellReport {
+    fn row(&self) -> Vec<TableCell> {
+        let size = |size: Option<&SizeReport>| match size {
+            Some(size) => TableCell::new(format!("{} in {}", count(size.units), size.median_ns)),
+            None => TableCell::new("-"),
+        };
+        let device = match &self.device {
+            Some(name) => TableCell::new(name),
+            None => output::faint(&self.device_key),
+        };
+        vec![
+            TableCell::new(&self.workload),
+            TableCell::new(&self.rung),
+            device,
+            TableCell::new(self.open_ns.map_or_else(|| "-".to_owned(), |open| open.to_string())),
+            TableCell::new(self.runs),
+            size(self.sizes.first()),
+            size(self.sizes.last()),
+        ]
+    }
+}
+
+/// A number of units as people say it.
+fn count(units: u64) -> String {
+    let value = units as f64;
+    match units {
+        0..10_000 => units.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}M", value / 1e6),
+        _ => format!("{:.1}G", value / 1e9),
+    }
+}
+
+/// A span of time in its largest unit.
+fn span(seconds: u64) -> String {
+    let (number, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_said_as_people_say_them() {
+        assert_eq!([0, 9_999, 10_000, 16_777_216].map(count), ["0", "9999", "10.0k", "16.8M"]);
+        assert_eq!([1, 59, 3_600, 172_800].map(span), ["1 second", "59 seconds", "1 hour", "2 days"]);
+    }
+
+    #[test]
+    fn a_stale_profile_says_why_and_what_to_do() {
+        let (word, reason) = state(&Freshness::Stale(Stale::Age { days: 9 }));
+        assert_eq!(word, "stale");
+        assert_eq!(reason.unwrap(), "it was measured 9 days ago; `plimsoll bench` measures again");
+        assert_eq!(state(&Freshness::Fresh), ("fresh", None));
+    }
+}

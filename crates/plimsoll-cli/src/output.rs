@@ -1,0 +1,80 @@
+//! What goes to stdout: tables as wide as the terminal, JSON, plain lines.
+//! Never panics when nobody reads, as `println!` does: every write can end in [`Stop`].
+//! Invariant: colours reach a terminal only, and never one with `NO_COLOR`; anstream takes them out elsewhere.
+
+use std::env;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
+use serde::Serialize;
+
+use crate::stop::{Ended, Stop};
+
+/// A rule below the header and nothing else: it reads well, and copies well into a report.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Narrower than this a table is no help; the terminal may wrap it then.
+const WIDTH_MIN: u16 = 40;
+
+/// Prints text and ends the line.
+pub(crate) fn line(text: impl Display) -> Ended {
+    writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
+}
+
+/// Prints a value for other programs.
+pub(crate) fn json(value: &impl Serialize) -> Ended {
+    let text = serde_json::to_string_pretty(value).map_err(Stop::failed)?;
+    line(text)
+}
+
+/// A table with these columns. Numbers stand to the right.
+pub(crate) fn table(columns: &[(&str, CellAlignment)]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).enforce_styling();
+    // Blanks stay outside the colours, so that `print_table` can cut them off.
+    table.style_text_only();
+    table.set_header(columns.iter().map(|(title, _)| Cell::new(title).add_attribute(Attribute::Bold)));
+    for (column, (_, alignment)) in table.column_iter_mut().zip(columns) {
+        column.set_padding((0, 1)).set_cell_alignment(*alignment);
+        if *alignment == CellAlignment::Right {
+            // A number and its unit stay on one line; names may wrap.
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    if let Some(width) = width_when_piped() {
+        table.set_width(width);
+    }
+    table
+}
+
+/// Prints a table without the blanks that fill its lines.
+pub(crate) fn print_table(table: &Table) -> Ended {
+    table.lines().try_for_each(|row| line(row.trim_end()))
+}
+
+/// comfy-table asks the terminal itself. Elsewhere lines are as long as they need to be, unless someone says.
+fn width_when_piped() -> Option<u16> {
+    if std::io::stdout().is_terminal() {
+        return None;
+    }
+    let columns = env::var("COLUMNS").ok()?.parse().ok()?;
+    (columns >= WIDTH_MIN).then_some(columns)
+}
+
+/// Text that says all is well.
+pub(crate) fn good(text: impl Display) -> Cell {
+    Cell::new(text).fg(Color::Green)
+}
+
+/// Text that says something is wrong.
+pub(crate) fn bad(text: impl Display) -> Cell {
+    Cell::new(text).fg(Color::Red)
+}
+
+/// Text of lesser interest.
+pub(crate) fn faint(text: impl Display) -> Cell {
+    Cell::new(text).add_attribute(Attribute::Dim)
+}

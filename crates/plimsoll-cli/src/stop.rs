@@ -1,0 +1,73 @@
+//! How a command ends early: with an error that says what to do next, or because nobody reads on.
+//! Invariant: errors go to stderr as `error: …` and exit 1; a closed pipe is no error.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+/// Why a command did not get to its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Whoever read our output has seen enough, as `head` does.
+    ReaderLeft,
+    /// It failed.
+    Failed {
+        /// What went wrong.
+        what: String,
+        /// A command that helps, if `what` does not say.
+        next: Option<String>,
+    },
+}
+
+/// How a command ends.
+pub(crate) type Ended = Result<(), Stop>;
+
+impl Stop {
+    /// An error that says itself what to do.
+    pub(crate) fn failed(what: impl Display) -> Self {
+        Self::Failed { what: what.to_string(), next: None }
+    }
+
+    /// The same with a command that helps.
+    pub(crate) fn with_next(self, command: impl Display) -> Self {
+        match self {
+            Self::Failed { what, .. } => Self::Failed { what, next: Some(command.to_string()) },
+            Self::ReaderLeft => self,
+        }
+    }
+}
+
+/// An error of writing to stdout.
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderLeft,
+            _ => Self::failed(format_args!("cannot write the output: {error}; send it elsewhere")),
+        }
+    }
+}
+
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Shows an error, if there is one.
+pub(crate) fn exit_code(ended: Ended) -> ExitCode {
+    match ended {
+        Ok(()) | Err(Stop::ReaderLeft) => ExitCode::SUCCESS,
+        Err(Stop::Failed { what, next }) => {
+            anstream::eprintln!("{RED}error:{RED:#} {what}");
+            if let Some(command) = next {
+                anstream::eprintln!("  {CYAN}try:{CYAN:#} {command}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Tells of something that did not stop the work.
+pub(crate) fn warn(what: impl Display) {
+    anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {what}");
+}

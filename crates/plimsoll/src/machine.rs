@@ -1,0 +1,273 @@
+//! The devices of this machine, opened as somebody asked: the CPU first, then each GPU or its logical parts.
+//! Never fails: a GPU that cannot be opened is a [`Problem`] to show, and work goes to the other devices.
+//! Invariant: a device keeps its name whether or not the devices before it could be opened or are used.
+
+mod memory_limit;
+mod name;
+mod options;
+
+use std::sync::Arc;
+
+use plimsoll_core::{DeviceKind, DeviceSet, Fault};
+use plimsoll_runtime::cpu::CpuDevice;
+use plimsoll_runtime::{Device, DeviceFacts, Nature};
+use plimsoll_wgpu::{FoundGpu, OpenOptions, discover};
+
+pub use memory_limit::{MemoryLimit, ParseMemoryLimitError};
+pub use name::{DeviceName, ParseDeviceNameError};
+pub use options::{GpuUse, MEMORY_LIMIT, MachineOptions, NO_GPU, SOFTWARE_GPU, SettingError};
+
+/// The devices to work with.
+///
+/// ```
+/// use plimsoll::machine::{Machine, MachineOptions};
+///
+/// let machine = Machine::open(&MachineOptions::from_env()?);
+/// for (name, device) in machine.names.iter().zip(&machine.devices) {
+///     println!("{name}: {}", device.facts().name);
+/// }
+/// # Ok::<(), plimsoll::machine::SettingError>(())
+/// ```
+#[non_exhaustive]
+pub struct Machine {
+    /// The CPU, then every GPU that is used and could be opened.
+    pub devices: Vec<Arc<dyn Device>>,
+    /// What each of `devices` is called, in the same order.
+    pub names: Vec<DeviceName>,
+    /// What did not go as asked. Nothing here stops the work.
+    pub problems: Vec<Problem>,
+}
+
+/// Something about the machine that its user should hear of.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A GPU is there and cannot be used.
+    #[error("{name} ({card}) could not be opened and is left out: {fault}")]
+    NotOpened {
+        /// The GPU, or the first logical part of it.
+        name: DeviceName,
+        /// What people call it.
+        card: String,
+        /// The driver's reason.
+        fault: Fault,
+    },
+    /// A memory limit names a device that is not there.
+    #[error("there is a memory limit for {name}, but no such device; `plimsoll devices` lists those there are")]
+    NoSuchDevice {
+        /// The name in the limit.
+        name: DeviceName,
+    },
+    /// One scheduler holds only so many devices.
+    #[error(
+        "{left_out} GPUs are left out: at most {} devices work together; ask for fewer logical GPUs",
+        DeviceSet::LIMIT
+    )]
+    TooMany {
+        /// GPUs or logical parts that are not used.
+        left_out: usize,
+    },
+}
+
+/// A device of the machine, used or not.
+#[non_exhaustive]
+pub struct Listed {
+    /// What it is called.
+    pub name: DeviceName,
+    /// What is known of it. Of a GPU that could not be opened, only what can be seen from outside.
+    pub facts: DeviceFacts,
+    /// Whether [`Machine::open`] would use it.
+    pub asked_for: bool,
+    /// The device, or why it could not be opened.
+    pub device: Result<Arc<dyn Device>, Fault>,
+}
+
+/// Everything in the machine, to look at.
+#[non_exhaustive]
+pub struct Survey {
+    /// The CPU, then every GPU, those that are not used included.
+    pub devices: Vec<Listed>,
+    /// What did not go as asked. GPUs that could not be opened are in `devices`.
+    pub problems: Vec<Problem>,
+}
+
+impl Machine {
+    /// Opens the devices that the options ask for.
+    pub fn open(options: &MachineOptions) -> Self {
+        let plan = Plan::new(options);
+        let mut machine = Self { devices: Vec::new(), names: Vec::new(), problems: plan.problems(options) };
+        for listed in plan.open(options, |card| card.asked_for) {
+            match listed.device {
+                Ok(device) => {
+                    machine.devices.push(device);
+                    machine.names.push(listed.name);
+                }
+                Err(fault) => {
+                    let (name, card) = (listed.name, listed.facts.name);
+                    machine.problems.push(Problem::NotOpened { name, card, fault });
+                }
+            }
+        }
+        machine
+    }
+
+    /// Opens every device once, also those that the options do not ask for: for showing what is there.
+    pub fn survey(options: &MachineOptions) -> Survey {
+        let plan = Plan::new(options);
+        Survey { problems: plan.problems(options), devices: plan.open(options, |_| true) }
+    }
+}
+
+/// The cards of this machine with the names of their parts.
+struct Plan {
+    parts: u16,
+    cards: Vec<Card>,
+    left_out: usize,
+}
+
+/// A card, and the number of its first part.
+struct Card {
+    found: FoundGpu,
+    first: u16,
+    asked_for: bool,
+}
+
+impl Plan {
+    fn new(options: &MachineOptions) -> Self {
+        let found = if options.gpus == GpuUse::None { Vec::new() } else { discover() };
+        let parts = options.logical_gpus.clamp(1, MachineOptions::LOGICAL_GPUS_MAX) as u16;
+        let software_too = wants_software(options, found.iter().map(FoundGpu::nature));
+        // The CPU is one of the devices that work together.
+        let room = (DeviceSet::LIMIT - 1) / usize::from(parts);
+        let left_out = found.len().saturating_sub(room) * usize::from(parts);
+        let card = |(number, found): (u16, FoundGpu)| {
+            let asked_for = software_too || found.nature() == Nature::Hardware;
+            Card { found, first: number * parts, asked_for }
+        };
+        Self { parts, cards: (0..).zip(found.into_iter().take(room)).map(card).collect(), left_out }
+    }
+
+    fn problems(&self, options: &MachineOptions) -> Vec<Problem> {
+        let gpus = self.cards.len() as u16 * self.parts;
+        let is_there = |name| match name {
+            DeviceName::Cpu => true,
+            // Who leaves all GPUs out for once need not rewrite the limit.
+            DeviceName::Gpu(number) => number < gpus || options.gpus == GpuUse::None,
+        };
+        let nobody = options.memory_limit.names().filter(|name| !is_there(*name));
+        let too_many = (self.left_out > 0).then_some(Problem::TooMany { left_out: self.left_out });
+        nobody.map(|name| Problem::NoSuchDevice { name }).chain(too_many).collect()
+    }
+
+    fn open(&self, options: &MachineOptions, wanted: impl Fn(&Card) -> bool) -> Vec<Listed> {
+        let cards = self.cards.iter().filter(|card| wanted(card));
+        std::iter::once(open_cpu(options)).chain(cards.flat_map(|card| card.open(self.parts, options))).collect()
+    }
+}
+
+/// Whether software GPUs are used: if somebody asks for them, or for parts of a GPU where there is no other to divide.
+fn wants_software(options: &MachineOptions, mut found: impl Iterator<Item = Nature>) -> bool {
+    match options.gpus {
+        GpuUse::None => false,
+        GpuUse::WithSoftware => true,
+        GpuUse::Hardware => options.logical_gpus > 1 && found.all(|nature| nature == Nature::Software),
+    }
+}
+
+fn open_cpu(options: &MachineOptions) -> Listed {
+    let name = DeviceName::Cpu;
+    let builder = CpuDevice::builder().memory_limit(options.memory_limit.of(name));
+    let cpu = options.cpu_slots.map_or(builder, |slots| builder.slots(slots)).build();
+    Listed { name, facts: cpu.facts().clone(), asked_for: true, device: Ok(Arc::new(cpu)) }
+}
+
+impl Card {
+    fn open(&self, parts: u16, options: &MachineOptions) -> Vec<Listed> {
+        let names = (self.first..self.first + parts).map(DeviceName::Gpu);
+        // One card is opened with one limit for all its parts: the lowest keeps every promise.
+        let limit = names.clone().filter_map(|name| options.memory_limit.of(name)).min();
+        let how = OpenOptions::default().with_logical(usize::from(parts)).with_memory_limit(limit);
+        match self.found.open(&how) {
+            Ok(devices) => names.zip(devices).map(|(name, device)| self.listed(name, device)).collect(),
+            Err(fault) => vec![self.unopened(fault)],
+        }
+    }
+
+    fn listed(&self, name: DeviceName, device: Arc<dyn Device>) -> Listed {
+        Listed { name, facts: device.facts().clone(), asked_for: self.asked_for, device: Ok(device) }
+    }
+
+    fn unopened(&self, fault: Fault) -> Listed {
+        let facts = DeviceFacts {
+            name: self.found.name().to_owned(),
+            kind: DeviceKind::Gpu,
+            nature: self.found.nature(),
+            driver: self.found.driver().to_owned(),
+            api: self.found.api().to_owned(),
+            key: String::new(),
+            bus: self.found.bus().to_owned(),
+            slots: 0,
+        };
+        Listed { name: DeviceName::Gpu(self.first), facts, asked_for: self.asked_for, device: Err(fault) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn software_gpus_are_used_when_asked_for_or_when_there_is_nothing_else_to_divide() {
+        use Nature::{Hardware, Software};
+        let wants = |gpus, logical_gpus, found: &[Nature]| {
+            let options = MachineOptions { gpus, logical_gpus, ..MachineOptions::default() };
+            wants_software(&options, found.iter().copied())
+        };
+        assert!(!wants(GpuUse::Hardware, 1, &[Software]));
+        assert!(wants(GpuUse::WithSoftware, 1, &[Hardware, Software]));
+        assert!(wants(GpuUse::Hardware, 2, &[Software]));
+        assert!(!wants(GpuUse::Hardware, 2, &[Hardware, Software]));
+        assert!(!wants(GpuUse::None, 2, &[Software]));
+    }
+
+    #[test]
+    fn without_gpus_there_is_the_cpu() {
+        let memory_limit = "gpu0=1GiB".parse().unwrap();
+        let options =
+            MachineOptions { gpus: GpuUse::None, cpu_slots: Some(3), memory_limit, ..MachineOptions::default() };
+        let machine = Machine::open(&options);
+        assert_eq!(machine.names, [DeviceName::Cpu]);
+        assert_eq!(machine.devices[0].facts().slots, 3);
+        assert!(machine.problems.is_empty(), "{:?}", machine.problems);
+    }
+
+    #[test]
+    fn a_limit_for_a_device_that_is_not_there_is_told() {
+        let options = MachineOptions { memory_limit: "gpu99=1GiB".parse().unwrap(), ..MachineOptions::default() };
+        let machine = Machine::open(&options);
+        assert!(matches!(machine.problems[..], [Problem::NoSuchDevice { name: DeviceName::Gpu(99) }]));
+    }
+
+    #[test]
+    fn a_software_gpu_is_surveyed_and_not_used() {
+        let options = MachineOptions::default();
+        let survey = Machine::survey(&options);
+        assert!(survey.devices.len() > 1, "tests need a Vulkan device: `cargo xtask test` installs one");
+        let mut software = survey.devices.iter().filter(|listed| listed.facts.nature == Nature::Software);
+        assert!(software.all(|listed| !listed.asked_for));
+        let used = Machine::open(&options);
+        assert!(used.devices.iter().all(|device| device.facts().nature == Nature::Hardware));
+    }
+
+    #[test]
+    fn parts_of_a_card_are_devices_of_their_own_under_one_limit() {
+        let memory_limit = "gpu1=256MiB".parse().unwrap();
+        let options =
+            MachineOptions { gpus: GpuUse::WithSoftware, logical_gpus: 3, memory_limit, ..MachineOptions::default() };
+        let machine = Machine::open(&options);
+        let names: Vec<String> = machine.names.iter().map(DeviceName::to_string).collect();
+        assert_eq!(names[..4], ["cpu", "gpu0", "gpu1", "gpu2"], "{:?}", machine.problems);
+        let capacities = machine.devices[1..4].iter().map(|device| device.memory().capacity);
+        assert!(capacities.clone().all(|capacity| capacity.0 == 256 << 20), "{:?}", capacities.collect::<Vec<_>>());
+    }
+}

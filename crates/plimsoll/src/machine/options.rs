@@ -1,0 +1,169 @@
+//! Which devices to use, and how much of each: from code, or from the environment.
+//! Never looks at the machine. A setting that cannot be read is an error that says what to write, never a guess.
+
+use std::env;
+use std::ffi::OsString;
+
+use plimsoll_wgpu::OpenOptions;
+
+use super::memory_limit::{MemoryLimit, ParseMemoryLimitError};
+
+/// Lowers what each device may use: see [`MemoryLimit`].
+pub const MEMORY_LIMIT: &str = "PLIMSOLL_MEMORY_LIMIT";
+/// `1` leaves every GPU out.
+pub const NO_GPU: &str = "PLIMSOLL_NO_GPU";
+/// `1` also uses GPUs that are made of CPU cores.
+pub const SOFTWARE_GPU: &str = "PLIMSOLL_SOFTWARE_GPU";
+
+/// Which GPUs to use.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum GpuUse {
+    /// None: the drivers are not even asked.
+    None,
+    /// Those that are hardware of their own. A software GPU shares the CPU's cores, so it would only be in the way.
+    #[default]
+    Hardware,
+    /// Software GPUs too, such as Mesa's lavapipe.
+    WithSoftware,
+}
+
+/// Which devices to use, and how much of each.
+///
+/// ```
+/// use plimsoll::machine::{GpuUse, Machine, MachineOptions};
+///
+/// let options = MachineOptions { gpus: GpuUse::None, memory_limit: "64MiB".parse()?, ..MachineOptions::default() };
+/// let machine = Machine::open(&options);
+/// assert_eq!(machine.names[0].to_string(), "cpu");
+/// assert_eq!(machine.devices[0].memory().capacity.to_string(), "64.0 MiB");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineOptions {
+    /// Which GPUs.
+    pub gpus: GpuUse,
+    /// As how many devices each card is opened; 0 counts as 1. More than one also uses a software GPU if the machine
+    /// has no other: there is nothing else to divide.
+    pub logical_gpus: usize,
+    /// What each device may use at most. The logical parts of one card all get the lowest of their limits.
+    pub memory_limit: MemoryLimit,
+    /// Tasks at once on the CPU. Without this, as many as this process may use cores.
+    pub cpu_slots: Option<usize>,
+}
+
+impl Default for MachineOptions {
+    fn default() -> Self {
+        Self { gpus: GpuUse::default(), logical_gpus: 1, memory_limit: MemoryLimit::NONE, cpu_slots: None }
+    }
+}
+
+/// A setting in the environment that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// A switch is neither on nor off.
+    #[error("{name} is '{value}'; write {name}=1 to {effect}, or leave it out")]
+    Switch {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it would do.
+        effect: &'static str,
+    },
+    /// The memory limit is none.
+    #[error("{MEMORY_LIMIT} is '{value}': {reason}")]
+    MemoryLimit {
+        /// What it holds.
+        value: String,
+        /// What is wrong with it.
+        reason: ParseMemoryLimitError,
+    },
+}
+
+impl MachineOptions {
+    /// Logical devices of one card at most.
+    pub const LOGICAL_GPUS_MAX: usize = OpenOptions::LOGICAL_LIMIT;
+
+    /// What the environment asks for: `PLIMSOLL_MEMORY_LIMIT`, `PLIMSOLL_NO_GPU` and `PLIMSOLL_SOFTWARE_GPU`. If both
+    /// of the latter are on, no GPU is used. An empty variable counts as none.
+    ///
+    /// # Errors
+    /// [`SettingError`] if one of them holds something else than it may.
+    pub fn from_env() -> Result<Self, SettingError> {
+        Self::from_variables(env::var_os)
+    }
+
+    fn from_variables(variable: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, SettingError> {
+        let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+        let no_gpu = switch(NO_GPU, text(NO_GPU), "leave GPUs out")?;
+        let software = switch(SOFTWARE_GPU, text(SOFTWARE_GPU), "use software GPUs too")?;
+        let gpus = match (no_gpu, software) {
+            (true, _) => GpuUse::None,
+            (false, true) => GpuUse::WithSoftware,
+            (false, false) => GpuUse::Hardware,
+        };
+        Ok(Self { gpus, memory_limit: memory_limit(text(MEMORY_LIMIT))?, ..Self::default() })
+    }
+}
+
+fn switch(name: &'static str, value: String, effect: &'static str) -> Result<bool, SettingError> {
+    match value.trim() {
+        "1" => Ok(true),
+        "" | "0" => Ok(false),
+        _ => Err(SettingError::Switch { name, value, effect }),
+    }
+}
+
+fn memory_limit(value: String) -> Result<MemoryLimit, SettingError> {
+    if value.trim().is_empty() {
+        return Ok(MemoryLimit::NONE);
+    }
+    value.parse().map_err(|reason| SettingError::MemoryLimit { value, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::Bytes;
+
+    use super::*;
+
+    fn from(variables: &[(&str, &str)]) -> Result<MachineOptions, SettingError> {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        MachineOptions::from_variables(find)
+    }
+
+    #[test]
+    fn an_empty_environment_asks_for_nothing() {
+        assert_eq!(from(&[]), Ok(MachineOptions::default()));
+        assert_eq!(from(&[(NO_GPU, ""), (SOFTWARE_GPU, "0"), (MEMORY_LIMIT, " ")]), Ok(MachineOptions::default()));
+    }
+
+    #[test]
+    fn each_variable_is_read() {
+        assert_eq!(from(&[(NO_GPU, "1")]).unwrap().gpus, GpuUse::None);
+        assert_eq!(from(&[(SOFTWARE_GPU, "1")]).unwrap().gpus, GpuUse::WithSoftware);
+        assert_eq!(from(&[(SOFTWARE_GPU, "1"), (NO_GPU, "1")]).unwrap().gpus, GpuUse::None);
+        let limited = from(&[(MEMORY_LIMIT, "64MiB")]).unwrap();
+        assert_eq!(limited.memory_limit, MemoryLimit::every(Bytes::mib(64)));
+    }
+
+    #[test]
+    fn a_wrong_value_says_what_to_write() {
+        let said = |name, value| from(&[(name, value)]).unwrap_err().to_string();
+        assert_eq!(
+            said(NO_GPU, "yes"),
+            "PLIMSOLL_NO_GPU is 'yes'; write PLIMSOLL_NO_GPU=1 to leave GPUs out, or leave it out"
+        );
+        assert!(said(SOFTWARE_GPU, "true").contains("PLIMSOLL_SOFTWARE_GPU=1 to use software GPUs too"));
+        assert!(said(MEMORY_LIMIT, "lots").starts_with("PLIMSOLL_MEMORY_LIMIT is 'lots': 'lots' is not a size"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn text_that_is_not_unicode_is_an_error_and_no_panic() {
+        use std::os::unix::ffi::OsStringExt;
+        let find = |name: &str| (name == NO_GPU).then(|| OsString::from_vec(vec![0xff]));
+        assert!(MachineOptions::from_variables(find).is_err());
+    }
+}

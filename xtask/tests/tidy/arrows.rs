@@ -1,0 +1,110 @@
+//! Which crate may depend on which. Arrows point inward: cli to facade, facade to runtime and GPU, all to core.
+
+use crate::manifest::{Dependency, Purpose, dependencies};
+use crate::tree;
+
+/// What one crate may depend on, of ours.
+struct Arrow {
+    from: &'static str,
+    to: &'static [&'static str],
+    /// For its tests only.
+    tests: &'static [&'static str],
+}
+
+/// Every crate of the workspace. A new crate gets its line here before it gets its first dependency.
+const ARROWS: &[Arrow] = &[
+    Arrow { from: "plimsoll-core", to: &[], tests: &[] },
+    Arrow { from: "plimsoll-runtime", to: &["plimsoll-core"], tests: &[] },
+    Arrow { from: "plimsoll-wgpu", to: &["plimsoll-core", "plimsoll-runtime"], tests: &[] },
+    Arrow {
+        from: "plimsoll-testkit",
+        to: &["plimsoll-core", "plimsoll-runtime"],
+        tests: &["plimsoll-wgpu", "plimsoll"],
+    },
+    Arrow {
+        from: "plimsoll",
+        to: &["plimsoll-core", "plimsoll-runtime", "plimsoll-wgpu"],
+        tests: &["plimsoll-testkit"],
+    },
+    Arrow {
+        from: "plimsoll-cli",
+        to: &["plimsoll", "plimsoll-core", "plimsoll-runtime", "plimsoll-testkit"],
+        tests: &[],
+    },
+    Arrow { from: "xtask", to: &[], tests: &[] },
+];
+
+/// Crates that reach a GPU. Only `plimsoll-wgpu` names one.
+const GPU_APIS: &[&str] =
+    &["ash", "cudarc", "metal", "naga", "nvml-wrapper", "vulkano", "wgpu", "wgpu-core", "wgpu-hal", "wgpu-types"];
+
+/// What core may use of others: containers, derives, and nothing that reaches outside the process.
+const CORE_USES: &[&str] = &["rustc-hash", "serde", "smallvec", "thiserror"];
+
+/// What is wrong with one crate's dependencies.
+fn wrongs(name: &str, manifest: &str) -> Vec<String> {
+    let Some(arrow) = ARROWS.iter().find(|arrow| arrow.from == name) else {
+        return vec![format!("{name} has no line in ARROWS; write down what it may depend on")];
+    };
+    dependencies(manifest)
+        .iter()
+        .filter_map(|to| Some(format!("{name} -> {}: {}", to.name, arrow.wrong(to)?)))
+        .collect()
+}
+
+impl Arrow {
+    fn wrong(&self, to: &Dependency) -> Option<&'static str> {
+        let name = to.name.as_str();
+        let is_ours = name.starts_with("plimsoll") || name == "xtask";
+        let is_allowed = self.to.contains(&name) || (to.purpose == Purpose::Tests && self.tests.contains(&name));
+        if is_ours && !is_allowed {
+            return Some("this arrow is not in the table; turn the dependency round, or argue for the table to change");
+        }
+        if GPU_APIS.contains(&name) && self.from != "plimsoll-wgpu" {
+            return Some("only plimsoll-wgpu names a GPU API");
+        }
+        if self.from == "plimsoll-core" && to.purpose == Purpose::Product && !CORE_USES.contains(&name) {
+            return Some(
+                "core decides without help; add it to CORE_USES only if it has no thread, clock, file or dice",
+            );
+        }
+        (self.from == "xtask").then_some("xtask depends on nothing, so that it builds in seconds")
+    }
+}
+
+#[test]
+fn arrows() {
+    let wrong: Vec<String> = tree::crates()
+        .iter()
+        .flat_map(|folder| {
+            let name = folder.file_name().expect("a crate's folder").to_string_lossy();
+            wrongs(&name, &tree::text(&folder.join("Cargo.toml")))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn every_line_of_the_table_is_a_crate() {
+    let crates = tree::crates();
+    for arrow in ARROWS {
+        assert!(crates.iter().any(|folder| folder.ends_with(arrow.from)), "{} is gone; remove its line", arrow.from);
+    }
+}
+
+#[test]
+fn planted_arrows_are_caught() {
+    let planted = |name, manifest: &str| wrongs(name, manifest).len();
+    assert_eq!(planted("plimsoll-core", "[dependencies]\nplimsoll-runtime.workspace = true"), 1);
+    assert_eq!(planted("plimsoll-core", "[dev-dependencies]\nplimsoll-testkit.workspace = true"), 1);
+    assert_eq!(planted("plimsoll-core", "[dependencies]\nrand = \"0.9\""), 1);
+    assert_eq!(planted("plimsoll-core", "[dev-dependencies]\nproptest.workspace = true"), 0);
+    assert_eq!(planted("plimsoll-runtime", "[dependencies]\nwgpu.workspace = true"), 1);
+    assert_eq!(planted("plimsoll-runtime", "[dependencies]\ngpu = { package = \"wgpu\", version = \"30\" }"), 1);
+    assert_eq!(planted("plimsoll-cli", "[dev-dependencies]\nash = \"0.38\""), 1);
+    assert_eq!(planted("plimsoll-testkit", "[dependencies]\nplimsoll-wgpu.workspace = true"), 1);
+    assert_eq!(planted("plimsoll-testkit", "[dev-dependencies]\nplimsoll-wgpu.workspace = true"), 0);
+    assert_eq!(planted("plimsoll-wgpu", "[dependencies]\nwgpu.workspace = true\nash.workspace = true"), 0);
+    assert_eq!(planted("xtask", "[dependencies]\nserde.workspace = true"), 1);
+    assert_eq!(planted("plimsoll-brandnew", ""), 1);
+}
