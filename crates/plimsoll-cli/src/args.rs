@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, devices, profile, sim};
+use crate::commands::{bench, completions, devices, profile, sim};
 use crate::machine_args::MachineArgs;
 
 /// Loads every GPU and CPU in the machine to the line, never past it.
@@ -19,6 +19,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Devices(devices::Args),
+    Bench(bench::Args),
     #[command(subcommand)]
     Profile(profile::Command),
     #[command(subcommand)]
@@ -30,7 +31,9 @@ const EXAMPLES: &str = "\
 Examples:
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
+  plimsoll bench --quick                     measure it, so that work goes where it ends first
   plimsoll profile show                      what was measured here
+  plimsoll sim replay --graph FILE.tsv       play a task graph on a box of your choice
   plimsoll sim fuzz --seeds 10000            random boxes, work and faults
 
 Environment:

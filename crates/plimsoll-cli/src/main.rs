@@ -13,15 +13,16 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{completions, devices, profile, sim};
+use commands::{bench, completions, devices, profile, sim};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     drivers::prepare(&cli.machine);
     let ended = match &cli.command {
         Command::Devices(args) => devices::run(args, &cli.machine),
+        Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),
-        Command::Sim(sim::Command::Fuzz(args)) => sim::fuzz::run(args),
+        Command::Sim(command) => sim::run(command),
         Command::Completions(args) => completions::run(args),
     };
     stop::exit_code(ended)

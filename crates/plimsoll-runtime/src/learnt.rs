@@ -50,7 +50,7 @@ impl Learning {
 }
 
 /// The machine that these devices make up, as the profile names it.
-pub fn machine_of<'a>(devices: impl IntoIterator<Item = &'a DeviceFacts>) -> Machine {
+pub(crate) fn machine_of<'a>(devices: impl IntoIterator<Item = &'a DeviceFacts>) -> Machine {
     let mut hash = Xxh3::new();
     let mut summaries = Vec::new();
     for facts in devices {

@@ -33,13 +33,13 @@ pub use device::{Device, DeviceFacts, MemoryReading, Nature};
 pub use inbox::Inbox;
 pub use job::{Done, TaskFailure, TaskResult};
 pub use kernel::{Access, Kernel, Twin, Words};
-pub use learnt::{SOFTWARE, machine_of};
+pub use learnt::SOFTWARE;
 pub use lease::Lease;
-pub use orchestrator::{DeviceStatus, Orchestrator, Registered, Shutdown, TaskRefused};
+pub use orchestrator::{DeviceStatus, Orchestrator, Registered, SetRefused, Shutdown, TaskRefused};
 pub use probe::check;
 pub use run_all::{Ordered, RunAll};
 pub use shared::Listener;
-pub use task::{Reference, Task};
+pub use task::{Reference, SetMember, Task};
 pub use ticket::Ticket;
 pub use workload::{Content, Context, Prepared, Session, Workload};
 

@@ -20,7 +20,7 @@ use crate::lease::Lease;
 use crate::mailbox::Mailbox;
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage};
-use crate::task::{Pin, Reference, Task};
+use crate::task::{Pin, Reference, SetMember, Task};
 use crate::task_path::{self, Known};
 use crate::ticket::Ticket;
 use crate::workload::{Content, Workload};
@@ -83,6 +83,22 @@ pub struct TaskRefused<W: Workload> {
 impl<W: Workload> std::fmt::Debug for TaskRefused<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TaskRefused").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+/// A set that was not taken in: it comes back whole, with the reason.
+#[derive(thiserror::Error)]
+#[error("{reason}")]
+pub struct SetRefused<W: Workload> {
+    /// The set.
+    pub set: Vec<SetMember<W>>,
+    /// Why it was not taken in.
+    pub reason: SubmitRefusal,
+}
+
+impl<W: Workload> std::fmt::Debug for SetRefused<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SetRefused").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
@@ -168,6 +184,35 @@ impl Orchestrator {
         let mailbox = Arc::new(Mailbox::new());
         let id = task_path::hand_in_one(&self.shared, &workload.known, task, &mailbox, until)?;
         Ok(Ticket { id, mailbox, shared: Arc::clone(&self.shared) })
+    }
+
+    /// Submits a set of tasks that is known as a whole, all or nothing. Where their costs are known, schedules are
+    /// simulated before the first task is committed, so that the whole set ends sooner than task by task.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use plimsoll_runtime::{Orchestrator, SetMember, Task, workload};
+    /// let orchestrator = Orchestrator::builder().cpu(2).build();
+    /// let double = orchestrator.register(workload::function("double", |n: &u64| Ok::<_, std::io::Error>(n * 2)));
+    /// let first = SetMember { task: Task::new(1), after: vec![] };
+    /// let second = SetMember { task: Task::new(2), after: vec![0] };
+    /// let tickets = orchestrator.submit_set(&double, vec![first, second]).expect("there is room");
+    /// for ticket in tickets {
+    ///     assert!(ticket.wait(Duration::from_secs(10)).is_ok_and(|result| result.is_ok()));
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The set and the reason, if there is no room for all of it.
+    pub fn submit_set<W: Workload>(
+        &self,
+        workload: &Registered<W>,
+        set: Vec<SetMember<W>>,
+    ) -> Result<Vec<Ticket<W::Output>>, SetRefused<W>> {
+        let mailboxes: Vec<_> = set.iter().map(|_| Arc::new(Mailbox::new())).collect();
+        let ids = task_path::hand_in_set(&self.shared, &workload.known, set, &mailboxes)?;
+        let tickets = ids.into_iter().zip(mailboxes);
+        Ok(tickets.map(|(id, mailbox)| Ticket { id, mailbox, shared: Arc::clone(&self.shared) }).collect())
     }
 
     /// A place to submit many tasks and take their results out as they end.

@@ -27,6 +27,14 @@ pub struct Task<W: Workload> {
     pub(crate) wishes: Wishes,
 }
 
+/// A task of a set that is known as a whole.
+pub struct SetMember<W: Workload> {
+    /// The task.
+    pub task: Task<W>,
+    /// The members of the set that must have succeeded before it, by their place in it: only earlier ones count.
+    pub after: Vec<usize>,
+}
+
 /// What a caller asks of a task beside its input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {

@@ -22,7 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use plimsoll_core::scheduler::{Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, Settled};
+use plimsoll_core::scheduler::{
+    Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, SetTask, Settled,
+};
 use plimsoll_core::{
     Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
 };
@@ -32,10 +34,10 @@ use crate::backend::Backend;
 use crate::gauge::Gauge;
 use crate::job::{Job, Letter, OpenSession, PreparedReference, Runtime, TypedJob};
 use crate::mailbox::Mailbox;
-use crate::orchestrator::TaskRefused;
+use crate::orchestrator::{SetRefused, TaskRefused};
 use crate::probe::check;
 use crate::shared::{Shared, Stage};
-use crate::task::Task;
+use crate::task::{SetMember, Task};
 use crate::workload::{Prepared, Workload};
 
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
@@ -150,6 +152,39 @@ pub(crate) fn hand_in_one<W: Workload>(
             return Err(TaskRefused { task: Box::new(task), reason });
         }
     }
+}
+
+/// Hands a known set in as a whole, so that it can be planned ahead. A refused set comes back whole.
+pub(crate) fn hand_in_set<W: Workload>(
+    shared: &Shared,
+    known: &Known<W>,
+    set: Vec<SetMember<W>>,
+    replies: &[Arc<Mailbox<Letter<W::Output>>>],
+) -> Result<Vec<TaskId>, SetRefused<W>> {
+    shared.refresh_memory();
+    let mut jobs = Vec::with_capacity(set.len());
+    let mut described = Vec::with_capacity(set.len());
+    for (SetMember { task, after }, reply) in set.into_iter().zip(replies) {
+        let wishes = task.wishes.clone();
+        let (spec, job) = describe(shared, known, task, reply, 0);
+        let after: SmallVec<[u32; 4]> = after.into_iter().map(|before| before as u32).collect();
+        described.push(SetTask { spec, job: Arc::clone(&job) as Arc<dyn Job>, after: after.clone() });
+        jobs.push((job, wishes, after));
+    }
+    let mut board = shared.lock();
+    let now = shared.now();
+    let result = board.scheduler.submit_all(now, described);
+    board.ring(shared.attendant_bell());
+    shared.release(board);
+    result.map_err(|(reason, described)| {
+        drop(described);
+        let members = jobs.into_iter().map(|(job, wishes, after)| {
+            let job = Arc::into_inner(job).expect("a refused job is nobody else's");
+            let task = Task { input: job.input, references: job.references, wishes };
+            SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
+        });
+        SetRefused { set: members.collect(), reason }
+    })
 }
 
 /// Waits until a task may have ended; `false` if the time is over.

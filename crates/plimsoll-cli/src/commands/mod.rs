@@ -1,5 +1,6 @@
 //! One file for each command: what can be typed after it, what it does, how that looks.
 
+pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod profile;

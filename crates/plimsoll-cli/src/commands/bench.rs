@@ -1,0 +1,163 @@
+//! `plimsoll bench`: measures this machine and writes its profile.
+//! Never leaves half a profile: it is written when everything was measured.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use comfy_table::Cell;
+use comfy_table::CellAlignment::{Left, Right};
+use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll::bench::{BenchCell, BenchOptions, BenchReport, bench};
+use plimsoll::machine::{DeviceName, Machine};
+use plimsoll::{Orchestrator, Shutdown, profile};
+use plimsoll_core::{Bytes, Nanos};
+use plimsoll_runtime::telemetry::{TraceHandle, TraceWriter};
+use serde::Serialize;
+
+use crate::machine_args::MachineArgs;
+use crate::output;
+use crate::stop::{Ended, Stop, warn};
+
+/// Measure this machine and write its profile
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Small sizes only: seconds instead of a minute
+    #[arg(long)]
+    quick: bool,
+    /// Print JSON, with times in nanoseconds and sizes in bytes
+    #[arg(long)]
+    json: bool,
+    /// Write what happened when, for chrome://tracing or ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Every device runs real kernels at several sizes, each way it can. Samples that disagree, because the machine is busy, are \
+taken again. The profile takes the place of the one that was there; work then goes where it finishes first.
+
+Examples:
+  plimsoll bench --quick
+  plimsoll bench --software-gpu --trace bench.json
+  plimsoll bench --json > bench.json";
+
+pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
+    let opened = Machine::open(&machine.options()?);
+    opened.problems.iter().for_each(warn);
+    let file = profile::file().map_err(Stop::failed)?;
+    let path = file.path().to_owned();
+    let mut builder =
+        Orchestrator::builder().devices(opened.devices).profile(file, Some(profile::hardware())).measure_anew();
+    let trace = args.trace.as_ref().map(|to| start_trace(to, &opened.names)).transpose()?;
+    let mut trace_handle = None;
+    if let Some((writer, handle)) = trace {
+        builder = builder.listener(writer);
+        trace_handle = Some(handle);
+    }
+    let orchestrator = builder.build();
+    let report = measure(&orchestrator, BenchOptions { quick: args.quick });
+    orchestrator.save_profile().map_err(Stop::failed)?;
+    orchestrator.shutdown(Shutdown::Cancel);
+    if let Some(handle) = trace_handle {
+        handle.finish().map_err(Stop::failed)?;
+    }
+    let shown = Shown::new(&report, &opened.names, path);
+    match args.json {
+        true => output::json(&shown),
+        false => shown.print(),
+    }
+}
+
+fn start_trace(to: &std::path::Path, names: &[DeviceName]) -> Result<(TraceWriter, TraceHandle), Stop> {
+    TraceWriter::create(to, names.iter().map(ToString::to_string).collect()).map_err(Stop::failed)
+}
+
+/// On a terminal only; indicatif draws nothing elsewhere.
+fn measure(orchestrator: &Orchestrator, options: BenchOptions) -> BenchReport {
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len}, {eta} left  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(0).with_style(style);
+    let report = bench(orchestrator, options, |progress| {
+        bar.set_length(progress.total as u64);
+        bar.set_position(progress.done as u64);
+        bar.set_message(progress.now);
+    });
+    bar.finish_and_clear();
+    report
+}
+
+/// What is shown. The names of its fields are a promise to other programs.
+#[derive(Serialize)]
+struct Shown<'a> {
+    cells: Vec<ShownCell<'a>>,
+    seconds: f64,
+    profile: PathBuf,
+}
+
+#[derive(Serialize)]
+struct ShownCell<'a> {
+    device: String,
+    #[serde(flatten)]
+    cell: &'a BenchCell,
+}
+
+impl<'a> Shown<'a> {
+    fn new(report: &'a BenchReport, names: &[DeviceName], profile: PathBuf) -> Self {
+        let cells = report.cells.iter().map(|cell| {
+            let name = names.get(cell.device.index());
+            ShownCell { device: name.map_or_else(|| cell.device.to_string(), ToString::to_string), cell }
+        });
+        Self { cells: cells.collect(), seconds: report.took.as_secs_f64(), profile }
+    }
+
+    fn print(&self) -> Ended {
+        let columns = [
+            ("device", Left),
+            ("probe", Left),
+            ("rung", Left),
+            ("units", Right),
+            ("run", Right),
+            ("units/s", Right),
+            ("open", Right),
+            ("memory", Right),
+            ("", Left),
+        ];
+        let mut table = output::table(&columns);
+        for ShownCell { device, cell } in &self.cells {
+            table.add_row(row(device, cell));
+        }
+        output::print_table(&table)?;
+        output::line(format_args!(
+            "\nMeasured {} cells in {:.1} s; the profile is at {}",
+            self.cells.len(),
+            self.seconds,
+            self.profile.display()
+        ))
+    }
+}
+
+fn row(device: &str, cell: &BenchCell) -> Vec<Cell> {
+    let rate = cell.run.map(|run| cell.units as f64 / run.as_secs_f64().max(1e-9) / 1e6);
+    let span = |span: Option<Nanos>| span.map_or_else(String::new, |span| span.to_string());
+    let bytes = |bytes: Bytes| if bytes == Bytes::ZERO { String::new() } else { bytes.to_string() };
+    vec![
+        Cell::new(device),
+        Cell::new(cell.workload.trim_start_matches("probe-")),
+        Cell::new(cell.rung),
+        Cell::new(cell.units),
+        Cell::new(span(cell.run)),
+        Cell::new(rate.map_or_else(String::new, |rate| format!("{rate:.1} M"))),
+        Cell::new(span(cell.open)),
+        Cell::new(bytes(cell.bytes_peak)),
+        remark(cell),
+    ]
+}
+
+fn remark(cell: &BenchCell) -> Cell {
+    match (&cell.failure, cell.noisy) {
+        (Some(failure), _) => output::bad(failure.lines().next().unwrap_or_default()),
+        (None, true) => output::faint("noisy: the machine was busy"),
+        (None, false) => Cell::new(""),
+    }
+}
