@@ -128,7 +128,7 @@ fn a_flag_wins_over_the_environment() {
     assert!(ids(&gpu).len() > 1);
     let arguments = ["devices", "--json", "--no-gpu", "--memory-limit", "64MiB"];
     let limited = json(plimsoll(&arguments).env("PLIMSOLL_MEMORY_LIMIT", "32MiB"));
-    assert_eq!(devices(&limited)[0]["capacity_bytes"], 64 << 20);
+    assert_eq!(devices(&limited)[0]["line_bytes"], 64 << 20);
 }
 
 #[test]
@@ -147,11 +147,12 @@ fn a_memory_limit_lowers_the_line() {
     for report in [by_flag, by_setting] {
         for device in devices(&report) {
             let line = device["line_bytes"].as_u64().expect("a number");
-            assert!((40 << 20..=64 << 20).contains(&line), "{device}");
+            assert!((56 << 20..=64 << 20).contains(&line), "{device}");
         }
     }
     let cpu_only = json(&mut plimsoll(&["devices", "--json", "--no-gpu", "--memory-limit", "cpu=1GiB"]));
-    assert_eq!(devices(&cpu_only)[0]["capacity_bytes"], 1 << 30);
+    assert_eq!(devices(&cpu_only)[0]["limit_bytes"], 1 << 30);
+    assert_eq!(devices(&cpu_only)[0]["line_bytes"], 1 << 30);
     let shown = printed(&mut plimsoll(&["devices", "--no-gpu", "--memory-limit", "64MiB"]));
     assert!(shown.contains("64.0 MiB"), "{shown}");
 }

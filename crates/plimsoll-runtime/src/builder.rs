@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::learnt::{Learning, SOFTWARE, device_keys, machine_of};
 use crate::orchestrator::{Limits, Orchestrator};
 use crate::profile_file::ProfileFile;
-use crate::shared::{Listener, Shared, memory};
+use crate::shared::{Listener, Shared};
 use crate::task_path::{Slot, panic_message};
 
 /// How long a GPU may take beyond its prediction before its work is moved. The GPU's own time limit comes first.
@@ -177,8 +177,7 @@ impl Builder {
         for (at, device) in self.devices.iter().enumerate() {
             let facts = device.facts();
             let mut spec = DeviceSpec::new(facts.kind, facts.slots, Bytes::ZERO);
-            spec.memory = memory(&**device);
-            spec.margin = self.margin;
+            (spec.memory, spec.margin) = device.memory().for_the_line(device.overhead(), self.margin);
             spec.weight = self.weights.iter().find(|(of, _)| *of == at).map(|(_, weight)| *weight);
             spec.stall_after = self.stall_after.or((facts.kind == DeviceKind::Gpu).then_some(GPU_STALL));
             scheduler.add_device(spec);

@@ -1,6 +1,7 @@
 //! What the runtime needs to know of a device, and how it reaches one.
 //! Never schedules. A device that is present but was not seen to work does not count: see [`crate::check`].
 
+use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::{Bytes, DeviceKind, Fault};
 use serde::Serialize;
 
@@ -42,14 +43,26 @@ pub enum Nature {
 /// A device's memory at one moment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryReading {
-    /// All the memory it has for anyone (or the limit set for us, if lower).
+    /// All the memory it has, for anyone.
     pub capacity: Bytes,
     /// What is free now, counting every program.
     pub free: Bytes,
+    /// What we may use at most, if somebody said so.
+    pub limit: Option<Bytes>,
     /// What we allocated ourselves, exactly.
     pub ours: Bytes,
     /// Where the figures for capacity and free come from, for example `VK_EXT_memory_budget`.
     pub source: &'static str,
+}
+
+impl MemoryReading {
+    /// The memory as the line is drawn from it, and the margin with the limit in it. What open slots hold for
+    /// themselves (`overhead`) is nobody's to promise: it counts as used by others, and comes off the limit.
+    pub fn for_the_line(&self, overhead: Bytes, margin: Margin) -> (Memory, Margin) {
+        let memory = Memory { capacity: self.capacity, free: self.free, ours: self.ours - overhead };
+        let limits = self.limit.map(|limit| limit - overhead).into_iter().chain(margin.limit);
+        (memory, Margin { limit: limits.min(), ..margin })
+    }
 }
 
 /// A device that can be opened.

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_core::event::Event;
-use plimsoll_core::line::Memory;
+use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::{Discards, Ending, Order};
 use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
 
 use crate::bells::{Bells, Held};
 use crate::clock::Clock;
-use crate::device::{Device, MemoryReading};
+use crate::device::Device;
 use crate::job::{Job, Runtime};
 use crate::sync::{Mutex, lock};
 
@@ -196,9 +196,7 @@ impl Shared {
     }
 }
 
-/// A device's memory as the line is drawn from it. What open slots hold for themselves is nobody's to promise, so it
-/// counts as used by others.
+/// A device's memory as the line is drawn from it.
 pub(crate) fn memory(device: &dyn Device) -> Memory {
-    let MemoryReading { capacity, free, ours, .. } = device.memory();
-    Memory { capacity, free, ours: ours - device.overhead() }
+    device.memory().for_the_line(device.overhead(), Margin::default()).0
 }

@@ -154,7 +154,7 @@ impl Device for VirtualDevice {
     fn memory(&self) -> MemoryReading {
         let (capacity, ours) = (self.shared.capacity, self.shared.gauge.now());
         let free = capacity - Bytes(self.shared.others.load(Relaxed)) - ours;
-        MemoryReading { capacity, free, ours, source: "script" }
+        MemoryReading { capacity, free, limit: None, ours, source: "script" }
     }
 
     fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {

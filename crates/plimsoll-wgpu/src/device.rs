@@ -64,7 +64,8 @@ impl WgpuDevice {
         let life = Life::begin(&record, answer_timeout)?;
         let gauge = Arc::clone(&card[index]);
         let figures = memory::read(&life.adapter, &record);
-        let ceiling = memory::share(figures, card.len() as u64, Bytes::ZERO, Bytes::ZERO, limit).capacity;
+        let whole = memory::share(figures, card.len() as u64, Bytes::ZERO, Bytes::ZERO, limit).capacity;
+        let ceiling = limit.map_or(whole, |limit| whole.min(limit));
         let sizes = Sizes::for_capacity(ceiling);
         Ok(Self {
             facts: facts(&record, index, card.len(), slots),

@@ -4,7 +4,7 @@
 use clap::Args as ClapArgs;
 use comfy_table::{Cell, CellAlignment};
 use plimsoll::machine::{Listed, Machine};
-use plimsoll_core::line::{Margin, Memory};
+use plimsoll_core::line::Margin;
 use plimsoll_core::{Bytes, DeviceKind, Fault};
 use plimsoll_runtime::{Device, MemoryReading, Nature, check};
 use serde::Serialize;
@@ -72,6 +72,7 @@ struct Entry {
 struct MemoryEntry {
     capacity_bytes: Option<Bytes>,
     free_bytes: Option<Bytes>,
+    limit_bytes: Option<Bytes>,
     line_bytes: Option<Bytes>,
     memory_source: Option<&'static str>,
 }
@@ -133,11 +134,15 @@ impl MemoryEntry {
     /// Read while no slot is open. What open slots hold for themselves is nobody's to promise, so the line is drawn
     /// where it will be once they are.
     fn of(device: &dyn Device) -> Self {
-        let MemoryReading { capacity, free, ours, source } = device.memory();
-        let line = Margin::default().line(Memory { capacity, free: free - device.overhead(), ours });
+        let reading = device.memory();
+        let overhead = device.overhead();
+        let with_slots_open = MemoryReading { free: reading.free - overhead, ours: reading.ours + overhead, ..reading };
+        let (memory, margin) = with_slots_open.for_the_line(overhead, Margin::default());
+        let (line, source) = (margin.line(memory), reading.source);
         Self {
-            capacity_bytes: Some(capacity),
-            free_bytes: Some(free),
+            capacity_bytes: Some(reading.capacity),
+            free_bytes: Some(reading.free),
+            limit_bytes: reading.limit,
             line_bytes: Some(line),
             memory_source: Some(source),
         }

@@ -22,7 +22,7 @@ use crate::gauge::Gauge;
 ///
 /// let cpu = CpuDevice::builder().slots(2).memory_limit(Bytes::mib(64)).build();
 /// assert_eq!(cpu.facts().slots, 2);
-/// assert_eq!(cpu.memory().capacity, Bytes::mib(64));
+/// assert_eq!(cpu.memory().limit, Some(Bytes::mib(64)));
 /// ```
 #[derive(Debug)]
 pub struct CpuDevice {
@@ -52,12 +52,8 @@ impl Device for CpuDevice {
 
     fn memory(&self) -> MemoryReading {
         let system = memory::read();
-        let ours = self.gauge.now();
-        let (capacity, free) = match self.limit {
-            Some(limit) => (system.capacity.min(limit), system.free.min(limit - ours)),
-            None => (system.capacity, system.free),
-        };
-        MemoryReading { capacity, free, ours, source: system.source }
+        let (capacity, free, source) = (system.capacity, system.free, system.source);
+        MemoryReading { capacity, free, limit: self.limit, ours: self.gauge.now(), source }
     }
 
     fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {

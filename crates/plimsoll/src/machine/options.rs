@@ -35,7 +35,7 @@ pub enum GpuUse {
 /// let options = MachineOptions { gpus: GpuUse::None, memory_limit: "64MiB".parse()?, ..MachineOptions::default() };
 /// let machine = Machine::open(&options);
 /// assert_eq!(machine.names[0].to_string(), "cpu");
-/// assert_eq!(machine.devices[0].memory().capacity.to_string(), "64.0 MiB");
+/// assert_eq!(machine.devices[0].memory().limit.unwrap().to_string(), "64.0 MiB");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
