@@ -152,6 +152,43 @@ mod tests {
         });
     }
 
+    /// The ledger as it is used: checked and promised under the lock, waited for at a bell, returned with a ring.
+    #[test]
+    fn loom_two_callers_never_hold_the_same_last_room() {
+        use plimsoll_core::ledger::Ledger;
+        use plimsoll_core::{Bytes, DeviceId};
+
+        const DEVICE: DeviceId = DeviceId(0);
+        loom::model(|| {
+            let mut ledger = Ledger::default();
+            ledger.set_line(DEVICE, Bytes(10));
+            let bells = Arc::new(Bells::new((ledger, 0_u32), 1));
+            let callers: Vec<_> = (0..2)
+                .map(|_| {
+                    let bells = Arc::clone(&bells);
+                    thread::spawn(move || {
+                        let mut held = bells.lock();
+                        let lease = loop {
+                            match held.0.reserve(DEVICE, Bytes(7)) {
+                                Ok(lease) => break lease,
+                                Err(_) => held = held.sleep(0, None),
+                            }
+                        };
+                        held.1 += 1;
+                        assert_eq!(held.1, 1, "both hold 7 of 10");
+                        drop(held);
+                        let mut held = bells.lock();
+                        held.1 -= 1;
+                        held.0.release(lease).unwrap();
+                        held.ring(0);
+                    })
+                })
+                .collect();
+            callers.into_iter().for_each(|caller| caller.join().unwrap());
+            assert_eq!(bells.lock().0.promised(DEVICE), Bytes::ZERO);
+        });
+    }
+
     #[test]
     fn loom_stopping_wakes_everyone() {
         loom::model(|| {

@@ -20,6 +20,8 @@ impl<H: Host> Scheduler<H> {
             self.try_device(now, device);
             self.stop_waiting_for_memory(now, device);
             self.find_stalled(now, device);
+            // A run that takes far longer than predicted must not keep its queue from devices that are idle.
+            self.ask_for_help(now, device);
         }
     }
 
