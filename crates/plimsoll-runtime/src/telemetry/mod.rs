@@ -1,4 +1,4 @@
-//! What people look at while and after work runs: counters, progress. All of it is made from events.
+//! What people look at while and after work runs: counters, a trace, progress. All of it is made from events.
 //! Never asks the scheduler or a device for anything, reads a clock, or prints.
 //! Invariant: whatever is kept here has a named limit; a listener that cannot go on gets out of the work's way.
 //!
@@ -7,6 +7,8 @@
 
 mod counters;
 mod progress;
+mod trace;
 
 pub use counters::{Counters, DeviceCounts, FaultCount, ROWS_MAX, RungCounts, Snapshot, Spans, TaskCounts};
 pub use progress::{Progress, ProgressNow};
+pub use trace::{Summary, TRACE_BYTES_MAX, TraceError, TraceHandle, TraceWriter};
