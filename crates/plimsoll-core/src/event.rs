@@ -94,6 +94,8 @@ pub enum What {
         waited: Nanos,
         /// Bytes promised to it, its session and its references included.
         bytes: Bytes,
+        /// Bytes promised on the device to all, this one included.
+        promised: Bytes,
         /// Whether it found a warm session.
         warm: bool,
         /// References found prepared.
@@ -109,6 +111,8 @@ pub enum What {
         rung: &'static str,
         /// The device.
         device: DeviceId,
+        /// How much of it there was.
+        units: u64,
         /// Time to prepare references.
         bring: Nanos,
         /// Time to open the session.
@@ -162,7 +166,7 @@ pub enum What {
         /// Which.
         device: DeviceId,
     },
-    /// A device's line moved.
+    /// A device's line moved, or is told for the first time since the device takes work.
     LineMoved {
         /// Which.
         device: DeviceId,

@@ -23,6 +23,7 @@ mod shared;
 mod sync;
 mod task;
 mod task_path;
+pub mod telemetry;
 mod ticket;
 pub mod workload;
 

@@ -73,7 +73,9 @@ impl<H: Host> Scheduler<H> {
     /// The device was opened and answered rightly: it may be given work.
     pub fn device_opened(&mut self, now: Moment, device: DeviceId) {
         self.device_mut(device).health = Health::Well;
+        let (line, promised) = (self.ledger.line(device), self.ledger.promised(device));
         self.note(now, || What::Returned { device });
+        self.note(now, || What::LineMoved { device, line, promised });
         self.wakes = self.wakes.with(device);
         self.place_stranded(now);
     }

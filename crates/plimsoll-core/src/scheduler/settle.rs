@@ -151,7 +151,7 @@ impl<H: Host> Scheduler<H> {
         self.device_mut(device).stats.completed(units, measured.run);
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();
-        self.note(now, || What::Ran { task: id, rung, device, bring, open, run: measured.run, peak });
+        self.note(now, || What::Ran { task: id, rung, device, units, bring, open, run: measured.run, peak });
         self.note(now, || What::Ended { task: id, end: End::Done });
         let report = Report {
             device,

@@ -270,7 +270,9 @@ impl<H: Host> Scheduler<H> {
         state.short_since = None;
         let (waited, job) = (now.since(state.ready_at), state.job.clone());
         let warm = !matches!(session, SessionTurn::Open);
-        self.note(now, || What::Started { task, rung: name, device, waited, bytes: total, warm, hits, misses });
+        let promised = self.ledger.promised(device);
+        let (rung, bytes) = (name, total);
+        self.note(now, || What::Started { task, rung, device, waited, bytes, promised, warm, hits, misses });
         Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
     }
 
