@@ -34,6 +34,7 @@ pub use plimsoll_core::{
     Priority, Quality, Refusal, Rung, Setback, Shortfall, SubmitRefusal, TaskError, TaskId,
 };
 pub use plimsoll_runtime::profile_file::ProfileFile;
+pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
     Access, Backend, Buffer, Builder, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Inbox, Kernel, Launch,
     Lease, Listener, Orchestrator, Ordered, POISON, Prepared, Reference, Registered, RunAll, Session, SetMember,

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
 }
 
 fn start_trace(to: &std::path::Path, names: &[DeviceName]) -> Result<(TraceWriter, TraceHandle), Stop> {
-    TraceWriter::create(to, names.iter().map(ToString::to_string).collect()).map_err(Stop::failed)
+    TraceWriter::create(to, names.iter().map(ToString::to_string)).map_err(Stop::failed)
 }
 
 /// On a terminal only; indicatif draws nothing elsewhere.
