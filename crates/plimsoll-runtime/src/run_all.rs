@@ -14,7 +14,7 @@ use crate::task_path::{self, Described};
 use crate::workload::Workload;
 
 /// Tasks handed in under one lock while others are still under way: a quarter of the window, up to this many.
-const HAND_IN_TOGETHER: usize = 128;
+const HAND_IN_TOGETHER: usize = 256;
 /// How long one pause between two results may last before the wait looks again; a task always ends, so the wait does.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 

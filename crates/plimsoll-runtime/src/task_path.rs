@@ -41,9 +41,9 @@ use crate::task::{SetMember, Task};
 use crate::workload::{Prepared, Workload};
 
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
-const BITE_TIME: Nanos = Nanos::micros(20);
+const BITE_TIME: Nanos = Nanos::micros(50);
 /// Tasks a slot takes at once at the most, so that others are not kept waiting for work that is already there.
-const BITE_MAX: usize = 128;
+const BITE_MAX: usize = 256;
 
 // ---------------------------------------------------------------------------------------------------------- submit
 
