@@ -167,7 +167,7 @@ impl<H: Host> Scheduler<H> {
             reference_misses: measured.brought,
         };
         self.unblock(now, dependents);
-        if first_figures {
+        if first_figures && !self.config.strategy.keeps_shares() {
             self.place_again(now, device);
         }
         Settled::Done(report)

@@ -177,6 +177,9 @@ impl<H: Host> Scheduler<H> {
 
     /// Nothing of its own to start: takes over a task that would finish sooner here than where it is queued.
     fn take_over(&mut self, now: Moment, helper: DeviceId) -> Option<Assignment<H>> {
+        if self.config.strategy.keeps_shares() {
+            return None;
+        }
         let mut best: Option<(TaskId, Choice, DeviceId)> = None;
         let mut gain = 0;
         for owner in self.device_ids().filter(|owner| *owner != helper) {
