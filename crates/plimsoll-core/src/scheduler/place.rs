@@ -66,6 +66,15 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// Takes a task out of its queue for good. Those behind it may have been waiting for it alone.
+    pub(super) fn leave_queue(&mut self, task: TaskId) {
+        let Some(Phase::Queued { device, .. }) = self.tasks.get(task).map(|state| state.phase) else { return };
+        self.dequeue(task);
+        if !self.device(device).queue.is_empty() {
+            self.wakes = self.wakes.with(device);
+        }
+    }
+
     /// Nobody can take it now. If somebody may later it waits for that; otherwise it ends with every reason.
     fn strand_or_end(&mut self, now: Moment, task: TaskId) {
         let refusals = self.refusals(now, task);

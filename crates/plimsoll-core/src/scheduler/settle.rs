@@ -224,7 +224,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn stop(&mut self, now: Moment, task: TaskId, error: crate::TaskError) -> bool {
         let Some(state) = self.tasks.get(task) else { return false };
         match state.phase {
-            Phase::Queued { .. } => self.dequeue(task),
+            Phase::Queued { .. } => self.leave_queue(task),
             Phase::Running { run } => self.abandon(run),
             Phase::Blocked | Phase::Stranded => {}
         }

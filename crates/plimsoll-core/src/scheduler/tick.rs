@@ -80,7 +80,7 @@ impl<H: Host> Scheduler<H> {
         let rung = state.spec.ladder.rungs()[rung].name;
         state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
         state.short_since = None;
-        self.dequeue(task);
+        self.leave_queue(task);
         self.try_again(now, task);
     }
 
