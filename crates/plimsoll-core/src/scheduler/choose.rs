@@ -91,6 +91,9 @@ impl<H: Host> Scheduler<H> {
     /// Every rung on every device for a task as it stands now, with the reason for each refusal.
     pub fn why(&self, now: Moment, spec: &TaskSpec) -> Vec<Candidate> {
         let mut candidates = Vec::new();
+        if !self.workloads.contains(spec.workload) {
+            return candidates;
+        }
         let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
         });

@@ -191,7 +191,7 @@ impl<H: Host> Scheduler<H> {
 impl Needs {
     fn nothing() -> Self {
         let session_key =
-            SessionKey { workload: crate::WorkloadId(u16::MAX), rung: "", shape: crate::task::SessionShape::default() };
+            SessionKey { workload: crate::WorkloadId::NONE, rung: "", shape: crate::task::SessionShape::default() };
         let (session, references, reference) = (None, SmallVec::new(), Bytes::ZERO);
         Self { session_key, session, references, reference, absent: 0, task: Bytes::ZERO, kept: Bytes::ZERO }
     }

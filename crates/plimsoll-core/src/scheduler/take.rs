@@ -324,7 +324,8 @@ impl<H: Host> Scheduler<H> {
                 turns.push(ReferenceTurn::Ready(prepared));
                 continue;
             }
-            let pinned = self.tasks.get(task).is_some_and(|state| state.spec.references[at].pinned);
+            let pinned = self.pins.contains_key(&key.content)
+                || self.tasks.get(task).is_some_and(|state| state.spec.references[at].pinned);
             let lease = self.ledger.reserve(device, needs.reference).expect("the whole footprint was checked before");
             self.device_mut(device).shelf.miss(*key, needs.reference, lease, pinned, tick);
             turns.push(ReferenceTurn::Prepare);
