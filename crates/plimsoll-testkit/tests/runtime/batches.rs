@@ -156,7 +156,7 @@ fn a_batch_survives_the_end_of_its_orchestrator() {
             ended += 1;
         }
         assert_eq!((ended, inbox.outstanding()), (2, 0));
-        let refused = inbox.submit(Task::new(Piece::new(3))).err().expect("the orchestrator is gone");
+        let refused = inbox.submit(Task::new(Piece::new(3))).expect_err("the orchestrator is gone");
         assert_eq!(refused.reason, plimsoll_core::SubmitRefusal::ShuttingDown);
     });
 }

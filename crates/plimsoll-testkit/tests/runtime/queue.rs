@@ -37,8 +37,8 @@ fn the_very_task_comes_back() {
         assert_eq!(refused.reason, SubmitRefusal::QueueFull { limit: 2 });
         let refused = orchestrator.submit(&work, *refused.task).err().expect("still full after a short wait");
         let mut inbox = orchestrator.inbox(&work);
-        let refused = inbox.try_submit(*refused.task).err().expect("still full for an inbox");
-        let refused = inbox.submit(*refused.task).err().expect("an inbox waits no longer");
+        let refused = inbox.try_submit(*refused.task).expect_err("still full for an inbox");
+        let refused = inbox.submit(*refused.task).expect_err("an inbox waits no longer");
         assert_eq!(inbox.outstanding(), 0);
         assert!(!dropped.load(Ordering::SeqCst), "the input is intact");
         leave.open();
