@@ -31,6 +31,11 @@ impl Strategy {
     pub const ALL: [Self; 5] =
         [Self::RoundRobin, Self::LeastLoaded, Self::WeightedCapacity, Self::AdaptiveThroughput, Self::EarliestFinish];
 
+    /// Whether the share of each device is fixed: a task then stays where it was placed, even if another device is idle.
+    pub(crate) fn keeps_shares(self) -> bool {
+        matches!(self, Self::RoundRobin | Self::WeightedCapacity)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",

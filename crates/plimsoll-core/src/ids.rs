@@ -80,6 +80,11 @@ impl FromIterator<DeviceId> for DeviceSet {
 #[serde(transparent)]
 pub struct WorkloadId(pub u16);
 
+impl WorkloadId {
+    /// No workload has this one.
+    pub const NONE: Self = Self(u16::MAX);
+}
+
 /// A task: a place in the scheduler's table and the generation of that place, so an old name never means a new task.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

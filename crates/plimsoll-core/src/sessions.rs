@@ -80,12 +80,12 @@ impl<S> Sessions<S> {
         if self.idle.len() > WARM_MAX { self.close(0) } else { None }
     }
 
-    /// Where the session used longest ago stands, and when that was.
+    /// Where the session used longest ago stands, and when that was. Of those with the key to keep, only the one that
+    /// [`Sessions::take`] would give is kept.
     pub(crate) fn victim(&self, keep: Option<&SessionKey>) -> Option<(usize, u64)> {
-        let held = self.idle.iter().filter(|warm| warm.bytes > Bytes::ZERO);
-        let first = held.filter(|warm| Some(&warm.key) != keep).min_by_key(|warm| warm.last_used)?;
-        let at = self.idle.iter().position(|warm| warm.id == first.id)?;
-        Some((at, first.last_used))
+        let kept = keep.and_then(|key| self.idle.iter().rposition(|warm| warm.key == *key));
+        let held = self.idle.iter().enumerate().filter(|(at, warm)| warm.bytes > Bytes::ZERO && Some(*at) != kept);
+        held.min_by_key(|(_, warm)| warm.last_used).map(|(at, warm)| (at, warm.last_used))
     }
 
     /// Takes the session at this place out, to be closed.

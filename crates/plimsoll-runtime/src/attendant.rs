@@ -2,6 +2,7 @@
 //! Deadlines, stalls, devices to reopen, memory to read again. Never runs a task.
 //! Invariant: with nothing to do it sleeps without a time limit and uses no processor time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,14 +18,19 @@ use crate::shared::{Board, Shared, Stage};
 /// How often memory is read and stalls are looked for while there is work.
 const ROUND: Duration = Duration::from_millis(250);
 
-pub(crate) fn attend(shared: &Shared) {
+/// Attends until the orchestrator closes, whatever panics on the way: a device's own code may.
+pub(crate) fn attend(shared: &Arc<Shared>) {
+    while catch_unwind(AssertUnwindSafe(|| attend_until_closing(shared))).is_err() {}
+}
+
+fn attend_until_closing(shared: &Arc<Shared>) {
     loop {
         let orders = match wait_for_orders(shared) {
             Some(orders) => orders,
             None => return,
         };
         for Order::Reopen(device) in orders {
-            reopen(shared, device);
+            reopen_aside(shared, device);
         }
         shared.refresh_memory();
     }
@@ -66,16 +72,29 @@ fn take_orders(board: &mut Held<'_, Board>) -> Vec<Order> {
     orders
 }
 
-/// Brings a device back and lets it prove itself.
+/// A driver may take long, or for ever: deadlines and other devices do not wait for it.
+fn reopen_aside(shared: &Arc<Shared>, device: DeviceId) {
+    let there = Arc::clone(shared);
+    let aside = std::thread::Builder::new().name(format!("plimsoll-reopen-{}", device.0));
+    if aside.spawn(move || reopen(&there, device)).is_err() {
+        reopen(shared, device);
+    }
+}
+
+/// Brings a device back and lets it prove itself. A device whose own code panics did not come back.
 fn reopen(shared: &Shared, device: DeviceId) {
     let opened = &shared.devices[device.index()];
-    let result = opened.device.reopen().and_then(|()| prove(&opened.device));
+    let bring_back = || opened.device.reopen().and_then(|()| prove(&opened.device)).is_ok();
+    let is_back = catch_unwind(AssertUnwindSafe(bring_back)).unwrap_or(false);
     opened.generation.fetch_add(1, Ordering::Release);
     let mut board = shared.lock();
     let now = shared.now();
-    match result {
-        Ok(()) => board.scheduler.device_opened(now, device),
-        Err(_) => board.scheduler.device_failed_to_open(now, device),
+    if is_back {
+        board.scheduler.device_opened(now, device);
+    } else {
+        board.scheduler.device_failed_to_open(now, device);
+        // When to try again is the attendant's to wait for.
+        board.ring(shared.attendant_bell());
     }
     shared.release(board);
 }

@@ -207,7 +207,7 @@ fn prove_all(shared: &Shared) {
 fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     for (at, opened) in shared.devices.iter().enumerate() {
-        for slot in 0..opened.device.facts().slots {
+        for slot in 0..opened.device.facts().slots.max(1) {
             let shared = Arc::clone(shared);
             let work = move || work_whatever_happens(Slot::new(shared, DeviceId(at as u16)));
             threads.extend(spawn(format!("plimsoll-{at}.{slot}"), work));

@@ -19,7 +19,7 @@ use crate::learnt::Learning;
 use crate::lease::Lease;
 use crate::mailbox::Mailbox;
 use crate::run_all::RunAll;
-use crate::shared::{Shared, Stage};
+use crate::shared::{Shared, Stage, drop_quietly};
 use crate::task::{Pin, Reference, SetMember, Task};
 use crate::task_path::{self, Known};
 use crate::ticket::Ticket;
@@ -111,6 +111,10 @@ pub enum Shutdown {
     Cancel,
 }
 
+/// How long shutting down waits for all workers together. One that is stuck in a task that does not listen is then left
+/// behind: it holds no lock.
+const JOIN_WAIT_MAX: Duration = Duration::from_secs(5);
+
 impl Orchestrator {
     /// Starts describing an orchestrator.
     pub fn builder() -> Builder {
@@ -122,7 +126,8 @@ impl Orchestrator {
         let mut board = self.shared.lock();
         let id = board.scheduler.register(workload.name());
         drop(board);
-        Registered { known: Arc::new(Known { workload: Arc::new(workload), id }) }
+        let (owner, registration) = (self.shared.id, self.shared.next_registration());
+        Registered { known: Arc::new(Known { workload: Arc::new(workload), id, owner, registration }) }
     }
 
     /// Runs one task and waits for it.
@@ -229,22 +234,26 @@ impl Orchestrator {
     ) -> Reference<W> {
         let data = reference.into();
         let key = data.key();
+        self.shared.lock().scheduler.pin(key);
         let shared = Arc::downgrade(&self.shared);
         let let_go = move |key| {
             if let Some(shared) = shared.upgrade() {
-                shared.lock().scheduler.set_pinned(key, false);
+                shared.lock().scheduler.unpin(key);
             }
         };
         Reference { data, key, pin: Some(Arc::new(Pin { key, let_go: Box::new(let_go) })) }
     }
 
-    /// Every rung on every device for this task as things stand, with the reason for each refusal.
+    /// Every rung on every device for this task as things stand, with the reason for each refusal. None, if the workload
+    /// was not registered here.
     pub fn why<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> Vec<Candidate> {
         self.shared.refresh_memory();
         let reply = Arc::new(Mailbox::new());
         let (spec, _job) = task_path::describe(&self.shared, &workload.known, task, &reply, 0);
         let board = self.shared.lock();
-        board.scheduler.why(self.shared.now(), &spec)
+        let candidates = board.scheduler.why(self.shared.now(), &spec);
+        drop(board);
+        candidates
     }
 
     /// Promises bytes of devices to the caller, all or nothing: tasks are kept out of them until the lease is dropped.
@@ -258,7 +267,7 @@ impl Orchestrator {
         let leased = board.scheduler.lease(now, portions);
         self.shared.release(board);
         let (id, discards) = leased?;
-        drop(discards);
+        drop_quietly(discards);
         Ok(Lease { shared: Arc::clone(&self.shared), id, portions: portions.to_vec() })
     }
 
@@ -320,21 +329,25 @@ impl Orchestrator {
             board.ring_all(bell);
         }
         self.shared.release(board);
+        let until = Instant::now() + JOIN_WAIT_MAX;
         for thread in self.threads.drain(..) {
-            // A worker that is stuck in a task that does not listen is left behind: it holds no lock.
-            join_within(thread, Duration::from_secs(5));
+            join_until(thread, until);
         }
+        // A ticket, an inbox or a lease may live on; what was warm must not live on with it.
+        let mut board = self.shared.lock();
+        board.scheduler.discard_warm();
+        self.shared.release(board);
     }
 
     fn wait_until_settled(&self, at_most: Duration) {
-        let until = Instant::now() + at_most;
+        let until = Instant::now().checked_add(at_most);
         let mut board = self.shared.lock();
         while board.scheduler.unsettled() > 0 {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
                 break;
             }
-            board = self.shared.release_to_sleep(board, self.shared.room_bell(), Some(left));
+            board = self.shared.release_to_sleep(board, self.shared.room_bell(), left);
         }
         self.shared.release(board);
     }
@@ -347,8 +360,7 @@ impl Orchestrator {
     }
 }
 
-fn join_within(thread: JoinHandle<()>, at_most: Duration) {
-    let until = Instant::now() + at_most;
+fn join_until(thread: JoinHandle<()>, until: Instant) {
     while !thread.is_finished() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(1));
     }

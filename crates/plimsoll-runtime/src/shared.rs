@@ -4,6 +4,7 @@
 //! Lock order: the scheduler's lock is never held while another lock is taken or a caller's code runs. A mailbox's lock
 //! and the listeners' are taken alone.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::sync::{Mutex, lock};
 
 /// How old a reading of free memory may be when a task is placed.
 pub(crate) const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
+
+/// Counts the orchestrators of this process.
+static ORCHESTRATORS: AtomicU64 = AtomicU64::new(0);
 
 /// Hears every event. Called on the thread that caused it, outside all locks of the scheduler; keep it short.
 pub trait Listener: Send {
@@ -58,6 +62,9 @@ pub(crate) enum Stage {
 }
 
 pub(crate) struct Shared {
+    /// Tells this orchestrator from every other of the process.
+    pub(crate) id: u64,
+    registrations: AtomicU64,
     board: Bells<Board>,
     pub(crate) devices: Vec<Opened>,
     pub(crate) clock: Clock,
@@ -83,6 +90,8 @@ impl Shared {
         let bells = devices.len() + 2;
         let board = Board { scheduler, stage: Stage::Working, orders: Vec::new(), attendant_dozes: false };
         Self {
+            id: ORCHESTRATORS.fetch_add(1, Ordering::Relaxed),
+            registrations: AtomicU64::new(0),
             board: Bells::new(board, bells),
             devices: devices.into_iter().map(|device| Opened { device, generation: AtomicU32::new(0) }).collect(),
             clock,
@@ -161,16 +170,23 @@ impl Shared {
     }
 
     fn follow_up(&self, news: News) {
-        drop(news.discards);
-        for ending in news.endings {
-            ending.job.stop();
-            ending.job.deliver(ending.task, Err(ending.error), false);
+        drop_quietly(news.discards);
+        for Ending { task, job, error } in news.endings {
+            quietly(move || {
+                job.stop();
+                job.deliver(task, Err(error), false);
+            });
         }
         if !news.events.is_empty() {
             for listener in lock(&self.listeners).iter_mut() {
-                listener.hear(&news.events);
+                quietly(|| listener.hear(&news.events));
             }
         }
+    }
+
+    /// A number for a workload that no other workload of this orchestrator has.
+    pub(crate) fn next_registration(&self) -> u64 {
+        self.registrations.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -194,6 +210,18 @@ impl Shared {
         }
         self.release(board);
     }
+}
+
+/// Runs a caller's code (a drop, a waker, a listener) whose panic must cost nobody else anything. The panic itself was
+/// already reported where it happened.
+pub(crate) fn quietly(act: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(act));
+}
+
+/// Closes what has to go, one by one.
+pub(crate) fn drop_quietly(discards: Discards<Runtime>) {
+    discards.sessions.into_iter().for_each(|session| quietly(move || drop(session)));
+    discards.references.into_iter().for_each(|reference| quietly(move || drop(reference)));
 }
 
 /// A device's memory as the line is drawn from it.

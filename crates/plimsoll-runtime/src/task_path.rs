@@ -25,8 +25,10 @@ use std::time::Instant;
 use plimsoll_core::scheduler::{
     Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, SetTask, Settled,
 };
+use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
     Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
+    WorkloadId,
 };
 use smallvec::SmallVec;
 
@@ -36,7 +38,7 @@ use crate::job::{Job, Letter, OpenSession, PreparedReference, Runtime, TypedJob}
 use crate::mailbox::Mailbox;
 use crate::orchestrator::{SetRefused, TaskRefused};
 use crate::probe::check;
-use crate::shared::{Shared, Stage};
+use crate::shared::{Shared, Stage, drop_quietly, quietly};
 use crate::task::{SetMember, Task};
 use crate::workload::{Prepared, Workload};
 
@@ -50,7 +52,25 @@ const BITE_MAX: usize = 256;
 /// A workload as the scheduler knows it.
 pub(crate) struct Known<W> {
     pub(crate) workload: Arc<W>,
-    pub(crate) id: plimsoll_core::WorkloadId,
+    pub(crate) id: WorkloadId,
+    /// The orchestrator that knows it.
+    pub(crate) owner: u64,
+    /// Tells workloads of one name apart: they share what is learnt, but never a session.
+    pub(crate) registration: u64,
+}
+
+impl<W> Known<W> {
+    /// Its id here; one that nobody has, if it was registered with another orchestrator.
+    fn id_at(&self, shared: &Shared) -> WorkloadId {
+        if self.owner == shared.id { self.id } else { WorkloadId::NONE }
+    }
+
+    /// The session's key with everything in it that changes the answer, the workload itself included.
+    fn shape(&self, shape: SessionShape) -> SessionShape {
+        // Odd, and large: small numbers and hashes alike stay apart.
+        let own = self.registration.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        SessionShape { params: shape.params.wrapping_add(own), ..shape }
+    }
 }
 
 /// Makes a job of a task: its ladder, its place in the order, its references.
@@ -65,10 +85,10 @@ pub(crate) fn describe<W: Workload>(
     let workload = &known.workload;
     let ladder = workload.ladder(&input);
     let spec = TaskSpec {
-        workload: known.id,
+        workload: known.id_at(shared),
         ladder: ladder.clone(),
         units: workload.units(&input),
-        session: workload.shape(&input),
+        session: known.shape(workload.shape(&input)),
         references: references.iter().map(|reference| reference.as_used()).collect(),
         priority: wishes.priority,
         deadline: wishes.deadline.map(|deadline| shared.clock.at(deadline)),
@@ -141,7 +161,11 @@ pub(crate) fn hand_in_one<W: Workload>(
     let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
     loop {
         let reason = match hand_in(shared, &mut tasks) {
-            Ok(handed) => return Ok(handed.last.expect("one task was handed in")),
+            Ok(handed) => {
+                // It may have ended by now, and this be the last of it.
+                quietly(move || drop(job));
+                return Ok(handed.last.expect("one task was handed in"));
+            }
             Err(reason) => reason,
         };
         let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
@@ -302,7 +326,7 @@ impl Slot {
         started: Instant,
     ) -> (Attempted, Instant) {
         let Assignment { run, task, job, rung, discards, session: turn, references, .. } = assignment;
-        drop(discards);
+        drop_quietly(discards);
         let mut times = Times { measured: Measured::default(), last: started };
         let result = catch_unwind(AssertUnwindSafe(|| {
             self.ready_backend()?;
@@ -318,7 +342,8 @@ impl Slot {
         let result = result.unwrap_or_else(|panic| Err(Fault::Panicked { message: panic_message(&*panic) }));
         if let Err(fault) = &result {
             // What a failed run leaves in a session is anyone's guess.
-            *session = None;
+            let gone = session.take();
+            quietly(move || drop(gone));
             self.check_after(fault);
         }
         let Times { measured, last } = times;
@@ -461,26 +486,35 @@ struct Accepted {
     report: Report,
 }
 
+/// What an attempt that does not count leaves behind. The job may be the last to hold its input and references.
+struct Unwanted {
+    _job: Arc<dyn Job>,
+    _output: Option<Box<dyn Any + Send>>,
+}
+
 /// Results that the scheduler accepted, to be handed over outside the lock.
 #[derive(Default)]
 struct Delivery {
     results: Vec<Accepted>,
     /// Dropped outside the lock: a caller's type may do anything when it goes.
-    unwanted: Vec<Box<dyn Any + Send>>,
+    unwanted: Vec<Unwanted>,
 }
 
 impl Delivery {
     fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempt: Attempted) {
         let Attempted { run, task, job, result, measured, session } = attempt;
         let (result, output) = match result {
-            None => return scheduler.put_back(now, run),
+            None => {
+                scheduler.put_back(now, run);
+                return self.unwanted.push(Unwanted { _job: job, _output: None });
+            }
             Some(Ok(output)) => (Ok(()), Some(output)),
             Some(Err(fault)) => (Err(fault), None),
         };
         let settled = scheduler.settle(now, run, Outcome { result, session, measured });
         match (settled, output) {
             (Settled::Done(report), Some(output)) => self.results.push(Accepted { task, job, output, report }),
-            (_, output) => self.unwanted.extend(output),
+            (_, output) => self.unwanted.push(Unwanted { _job: job, _output: output }),
         }
     }
 
@@ -492,8 +526,9 @@ impl Delivery {
         let mut results = self.results.into_iter().peekable();
         while let Some(Accepted { task, job, output, report }) = results.next() {
             let another_follows = results.peek().is_some_and(|next| next.job.reply_address() == job.reply_address());
-            job.deliver(task, Ok((output, report)), another_follows);
+            quietly(move || job.deliver(task, Ok((output, report)), another_follows));
         }
+        self.unwanted.into_iter().for_each(|unwanted| quietly(move || drop(unwanted)));
     }
 }
 

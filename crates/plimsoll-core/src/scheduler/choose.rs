@@ -9,6 +9,7 @@ use super::submit::CostCell;
 use super::{Host, Scheduler};
 use crate::balancer::{Offer, Strategy};
 use crate::error::Refusal;
+use crate::health::Ailment;
 use crate::ledger::Shortfall;
 use crate::residency::{PreparedKey, Presence};
 use crate::sessions::SessionKey;
@@ -90,6 +91,9 @@ impl<H: Host> Scheduler<H> {
     /// Every rung on every device for a task as it stands now, with the reason for each refusal.
     pub fn why(&self, now: Moment, spec: &TaskSpec) -> Vec<Candidate> {
         let mut candidates = Vec::new();
+        if !self.workloads.contains(spec.workload) {
+            return candidates;
+        }
         let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
         });
@@ -242,6 +246,7 @@ impl<H: Host> Scheduler<H> {
             return Err(Refusal::QualityTooLow { gives: rung.quality, asked: spec.quality_min });
         }
         match state.health.ailment() {
+            None if state.hangs() => Err(Refusal::Unwell(Ailment::Stalled)),
             None => Ok(()),
             Some(ailment) if state.health.may_return() => Err(Refusal::Unwell(ailment)),
             Some(ailment) => Err(Refusal::Gone(ailment)),
@@ -272,10 +277,7 @@ impl<H: Host> Scheduler<H> {
     /// The rung's footprint, corrected by what was measured if that was ever more.
     fn bytes_of(&self, spec: &TaskSpec, rung: &Rung, cell: Option<&CostCell>) -> Bytes {
         let total = rung.footprint.total(spec.references.len());
-        match cell {
-            Some(cell) if cell.bytes_factor > 1.0 => Bytes((total.0 as f64 * cell.bytes_factor) as u64),
-            _ => total,
-        }
+        total + cell.map_or(Bytes::ZERO, |cell| cell.excess(total))
     }
 
     /// Refuses what never fits; what does not fit now waits for a running task to give memory back.

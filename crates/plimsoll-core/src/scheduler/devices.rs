@@ -102,17 +102,7 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         state.health = state.health.after_fault(ailment, now);
-        state.epoch += 1;
-        let sessions = state.sessions.clear();
-        let references = state.shelf.start_epoch();
-        for warm in sessions {
-            self.give_back(warm.lease);
-            self.discarded.sessions.push(warm.session);
-        }
-        for (prepared, lease) in references {
-            self.give_back(lease);
-            self.discarded.references.extend(prepared);
-        }
+        self.start_epoch(device);
         self.note(now, || What::Quarantined { device, ailment });
         self.try_device(now, device);
         self.place_again(now, device);
@@ -158,14 +148,53 @@ impl<H: Host> Scheduler<H> {
 
     fn queued_bytes(&self, task: crate::TaskId) -> Bytes {
         let Some(state) = self.tasks.get(task) else { return Bytes::ZERO };
-        let super::state::Phase::Queued { rung, .. } = state.phase else { return Bytes::ZERO };
-        state.spec.footprint_total(rung)
+        let super::state::Phase::Queued { rung, device, .. } = state.phase else { return Bytes::ZERO };
+        let excess = self.excess(device, &state.spec, &state.spec.ladder.rungs()[rung]);
+        state.spec.footprint_total(rung) + excess
     }
 
-    /// Marks content as held by a handle, or no longer.
-    pub fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
+    /// A handle holds this content from now on, wherever it is or will be prepared.
+    pub fn pin(&mut self, content: ContentKey) {
+        *self.pins.entry(content).or_default() += 1;
+        self.set_pinned(content, true);
+    }
+
+    /// A handle lets go of this content. It stays held while there are others.
+    pub fn unpin(&mut self, content: ContentKey) {
+        let Some(handles) = self.pins.get_mut(&content) else { return };
+        *handles -= 1;
+        if *handles == 0 {
+            self.pins.remove(&content);
+            self.set_pinned(content, false);
+        }
+    }
+
+    fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
         for device in &mut self.devices {
             device.shelf.set_pinned(content, pinned);
+        }
+    }
+
+    /// Gives up everything that is warm and that no run holds, on every device.
+    pub fn discard_warm(&mut self) {
+        for device in self.device_ids() {
+            self.start_epoch(device);
+        }
+    }
+
+    /// What was made so far belongs to the past: idle things go now, the rest with the run that holds it.
+    fn start_epoch(&mut self, device: DeviceId) {
+        let state = self.device_mut(device);
+        state.epoch += 1;
+        let sessions = state.sessions.clear();
+        let references = state.shelf.start_epoch();
+        for warm in sessions {
+            self.give_back(warm.lease);
+            self.discarded.sessions.push(warm.session);
+        }
+        for (prepared, lease) in references {
+            self.give_back(lease);
+            self.discarded.references.extend(prepared);
         }
     }
 }

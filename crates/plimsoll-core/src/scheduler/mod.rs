@@ -44,11 +44,13 @@ pub use state::RunId;
 pub use submit::{NotTaken, Workloads};
 pub use take::{Assignment, ReferenceTurn, SessionTurn};
 
+use rustc_hash::FxHashMap;
+
 use crate::balancer::{Balancer, Strategy};
 use crate::event::{Event, What};
 use crate::ledger::{LeaseId, Ledger, Shortfall};
 use crate::task::TaskTable;
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskError, TaskId};
+use crate::{Bytes, ContentKey, DeviceId, DeviceSet, Moment, Nanos, TaskError, TaskId};
 use state::{DeviceState, Run, TaskState};
 
 /// What the scheduler carries for its host without looking at it.
@@ -126,6 +128,8 @@ pub struct Scheduler<H: Host> {
     uses: u64,
     since: Moment,
     leases_outside: usize,
+    /// How many handles hold each content.
+    pins: FxHashMap<ContentKey, u32>,
     learnt: learnt::Learnt,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
@@ -153,6 +157,7 @@ impl<H: Host> Scheduler<H> {
             uses: 0,
             since: now,
             leases_outside: 0,
+            pins: FxHashMap::default(),
             learnt: Default::default(),
             discarded: Discards::default(),
             events: None,

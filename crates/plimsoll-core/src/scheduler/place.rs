@@ -66,6 +66,15 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// Takes a task out of its queue for good. Those behind it may have been waiting for it alone.
+    pub(super) fn leave_queue(&mut self, task: TaskId) {
+        let Some(Phase::Queued { device, .. }) = self.tasks.get(task).map(|state| state.phase) else { return };
+        self.dequeue(task);
+        if !self.device(device).queue.is_empty() {
+            self.wakes = self.wakes.with(device);
+        }
+    }
+
     /// Nobody can take it now. If somebody may later it waits for that; otherwise it ends with every reason.
     fn strand_or_end(&mut self, now: Moment, task: TaskId) {
         let refusals = self.refusals(now, task);
@@ -132,9 +141,12 @@ impl<H: Host> Scheduler<H> {
 
 /// The error of a task that has no candidate left.
 fn exhausted(attempts: Vec<Attempt>, refusals: Vec<(&'static str, DeviceId, Refusal)>) -> TaskError {
-    let relevant = refusals.into_iter().filter(|(_, _, refusal)| {
+    let is_relevant = |refusal: &Refusal| {
         !matches!(refusal, Refusal::WrongKind | Refusal::TriedAlready | Refusal::OtherRungAsked | Refusal::NotAllowed)
-    });
+    };
+    // What the caller ruled out goes without saying, unless there is nothing else to say.
+    let all_ruled_out = attempts.is_empty() && !refusals.iter().any(|(_, _, refusal)| is_relevant(refusal));
+    let relevant = refusals.into_iter().filter(|(_, _, refusal)| all_ruled_out || is_relevant(refusal));
     let mut smallest: Option<(Bytes, Bytes)> = None;
     let mut only_memory = attempts.is_empty();
     let mut all = attempts;

@@ -3,7 +3,7 @@
 //! Invariant: a task is attempted at most [`ATTEMPTS_MAX`] times, and its first cause is kept.
 
 use super::settle::Measured;
-use super::state::Run;
+use super::state::{Run, RunId};
 use super::{Host, Scheduler};
 use crate::error::{Attempt, Setback, TaskError};
 use crate::event::{FaultKind, What};
@@ -33,7 +33,8 @@ impl<H: Host> Scheduler<H> {
             state.phase = super::state::Phase::Stranded;
         }
         // First the task, so that its next choice is in place if the quarantine empties queues.
-        if let Some(ailment) = ailment {
+        // A fault of a life that is already over says nothing of the one that began since.
+        if let Some(ailment) = ailment.filter(|_| run.epoch == self.device(device).epoch) {
             self.quarantine(now, device, ailment);
         }
         self.try_again(now, task);
@@ -62,13 +63,19 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Ends a run that does not answer: its task moves, its leases stay until the run itself comes back.
-    pub(super) fn give_up_waiting(&mut self, now: Moment, task: TaskId, after: Nanos) {
-        let Some(state) = self.tasks.get(task) else { return };
-        let super::state::Phase::Running { run } = state.phase else { return };
-        let Some(under_way) = self.runs.get(run.0).cloned() else { return };
-        self.abandon(run);
-        self.recover(now, &under_way, Fault::Stalled { after }, Measured::default());
+    /// Ends a run that does not answer: its task moves, if it has not ended before; its slot and its leases stay taken
+    /// until the run itself comes back.
+    pub(super) fn give_up_waiting(&mut self, now: Moment, run: RunId) {
+        let Some(under_way) = self.runs.get_mut(run.0) else { return };
+        let before = under_way.clone();
+        under_way.overdue = true;
+        under_way.abandoned = true;
+        self.device_mut(before.device).slots_overdue += usize::from(before.session.is_own());
+        if before.abandoned {
+            return self.quarantine(now, before.device, Ailment::Stalled);
+        }
+        let after = now.since(before.started_at);
+        self.recover(now, &before, Fault::Stalled { after }, Measured::default());
     }
 }
 

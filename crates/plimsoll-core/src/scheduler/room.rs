@@ -67,7 +67,7 @@ impl<H: Host> Scheduler<H> {
             references: SmallVec::new(),
             reference: rung.footprint.reference,
             absent: 0,
-            task: rung.footprint.task,
+            task: rung.footprint.task + self.excess(device, spec, rung),
             kept: warm.unwrap_or_default(),
         };
         for reference in &spec.references {
@@ -79,6 +79,12 @@ impl<H: Host> Scheduler<H> {
             needs.references.push(key);
         }
         needs
+    }
+
+    /// What the rung was seen to take on this device beyond its declared footprint. The task's own lease covers it.
+    pub(super) fn excess(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Bytes {
+        let cell = self.workloads.cell(spec.workload, rung.name, device);
+        cell.map_or(Bytes::ZERO, |cell| cell.excess(rung.footprint.total(spec.references.len())))
     }
 
     /// How many bytes are missing now, even if everything idle went.
@@ -185,7 +191,7 @@ impl<H: Host> Scheduler<H> {
 impl Needs {
     fn nothing() -> Self {
         let session_key =
-            SessionKey { workload: crate::WorkloadId(u16::MAX), rung: "", shape: crate::task::SessionShape::default() };
+            SessionKey { workload: crate::WorkloadId::NONE, rung: "", shape: crate::task::SessionShape::default() };
         let (session, references, reference) = (None, SmallVec::new(), Bytes::ZERO);
         Self { session_key, session, references, reference, absent: 0, task: Bytes::ZERO, kept: Bytes::ZERO }
     }

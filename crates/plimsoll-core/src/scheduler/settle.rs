@@ -86,6 +86,7 @@ impl<H: Host> Scheduler<H> {
                 Settled::Dropped
             }
         };
+        self.no_longer_overdue(now, &state);
         self.offer_freed_slot(now, state.device);
         settled
     }
@@ -133,6 +134,16 @@ impl<H: Host> Scheduler<H> {
             task.phase = Phase::Stranded;
             self.place(now, state.task);
         }
+        self.no_longer_overdue(now, &state);
+    }
+
+    /// A run that nobody expected any more came back: its slot is of use again.
+    fn no_longer_overdue(&mut self, now: Moment, run: &Run) {
+        if run.overdue {
+            let on = self.device_mut(run.device);
+            on.slots_overdue -= usize::from(run.session.is_own());
+            self.place_stranded(now);
+        }
     }
 
     fn explored(&mut self, run: &Run) {
@@ -167,7 +178,7 @@ impl<H: Host> Scheduler<H> {
             reference_misses: measured.brought,
         };
         self.unblock(now, dependents);
-        if first_figures {
+        if first_figures && !self.config.strategy.keeps_shares() {
             self.place_again(now, device);
         }
         Settled::Done(report)
@@ -187,9 +198,9 @@ impl<H: Host> Scheduler<H> {
         }
         // A failure never hides a later success at its size.
         let refuted = cell.cost.succeeded(units, run.estimate.bytes);
-        if let Some(peak) = measured.peak.filter(|peak| *peak > run.estimate.bytes && run.estimate.bytes > Bytes::ZERO)
-        {
-            cell.bytes_factor = cell.bytes_factor.max(1.0) * (peak.0 as f64 / run.estimate.bytes.0 as f64);
+        // Against what was declared, not what was predicted: runs under way at once all see the same excess.
+        if let Some(peak) = measured.peak.filter(|peak| *peak > run.declared && run.declared > Bytes::ZERO) {
+            cell.bytes_factor = cell.bytes_factor.max(peak.0 as f64 / run.declared.0 as f64);
         }
         let first_figures = unmeasured && cell.exploring > 0;
         if refuted {
@@ -224,7 +235,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn stop(&mut self, now: Moment, task: TaskId, error: crate::TaskError) -> bool {
         let Some(state) = self.tasks.get(task) else { return false };
         match state.phase {
-            Phase::Queued { .. } => self.dequeue(task),
+            Phase::Queued { .. } => self.leave_queue(task),
             Phase::Running { run } => self.abandon(run),
             Phase::Blocked | Phase::Stranded => {}
         }

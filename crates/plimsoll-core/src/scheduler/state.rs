@@ -31,6 +31,8 @@ pub(super) struct DeviceState<H: Host> {
     pub(super) running: SmallVec<[RunId; 8]>,
     /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
     slots_used: usize,
+    /// Slots whose run has taken far longer than it may: nobody knows whether they come back.
+    pub(super) slots_overdue: usize,
     /// The sum of the moments at which the running tasks should end.
     ends_sum: u128,
     pub(super) sessions: Sessions<H::Session>,
@@ -53,6 +55,7 @@ impl<H: Host> DeviceState<H> {
             backlog: [Nanos::ZERO; Priority::LEVELS],
             running: SmallVec::new(),
             slots_used: 0,
+            slots_overdue: 0,
             ends_sum: 0,
             sessions: Sessions::default(),
             sessions_busy: SmallVec::new(),
@@ -64,6 +67,11 @@ impl<H: Host> DeviceState<H> {
 
     pub(super) fn has_free_slot(&self) -> bool {
         self.slots_used < self.spec.slots
+    }
+
+    /// Whether no slot is left that could be expected to start anything.
+    pub(super) fn hangs(&self) -> bool {
+        self.slots_overdue >= self.spec.slots
     }
 
     pub(super) fn slots_used(&self) -> usize {
@@ -212,6 +220,10 @@ pub(super) struct Run {
     pub(super) started_at: Moment,
     pub(super) expected_end: Moment,
     pub(super) estimate: Estimate,
+    /// The footprint that its rung declares, uncorrected.
+    pub(super) declared: Bytes,
+    /// It has taken far longer than it may.
+    pub(super) overdue: bool,
     /// The task has ended or moved; only the leases are still to come back.
     pub(super) abandoned: bool,
 }

@@ -12,7 +12,7 @@ use crate::event::{End, What};
 use crate::profile::Cell;
 use crate::rung::same_name;
 use crate::task::TaskSpec;
-use crate::{DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
+use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
 
 /// A task that was refused: it comes back whole.
 #[derive(Debug)]
@@ -48,6 +48,13 @@ pub(super) struct CostCell {
     pub(super) exploring: u32,
     /// How far the measured peak exceeded the predicted bytes, as a factor; 1 if the footprint is exact.
     pub(super) bytes_factor: f64,
+}
+
+impl CostCell {
+    /// What a run was seen to take beyond a declared footprint of this size.
+    pub(super) fn excess(&self, declared: Bytes) -> Bytes {
+        Bytes((declared.0 as f64 * (self.bytes_factor - 1.0).max(0.0)).ceil() as u64)
+    }
 }
 
 impl Workloads {

@@ -87,7 +87,7 @@ impl<H: Host> Scheduler<H> {
             && self.device(device).health.is_well()
             && super::choose::session_key(&state.spec, rung) == key
             && self.references_on(device, &state.spec, rung) == Presence::Ready
-            && self.ledger.check(device, rung.footprint.task).is_ok();
+            && self.ledger.check(device, rung.footprint.task + self.excess(device, &state.spec, rung)).is_ok();
         if fits_behind { self.start(now, task, Some(key)) } else { None }
     }
 
@@ -135,9 +135,8 @@ impl<H: Host> Scheduler<H> {
         if references == Presence::BeingPrepared {
             return Startable::NotNow;
         }
-        if rung.footprint.total(state.spec.references.len()) > self.ledger.free(device)
-            && self.shortfall(device, &state.spec, rung).is_some()
-        {
+        let total = rung.footprint.total(state.spec.references.len()) + self.excess(device, &state.spec, rung);
+        if total > self.ledger.free(device) && self.shortfall(device, &state.spec, rung).is_some() {
             let state = self.tasks.get_mut(task).expect("it was there a moment ago");
             state.short_since.get_or_insert(now);
             return Startable::NotNow;
@@ -177,6 +176,9 @@ impl<H: Host> Scheduler<H> {
 
     /// Nothing of its own to start: takes over a task that would finish sooner here than where it is queued.
     fn take_over(&mut self, now: Moment, helper: DeviceId) -> Option<Assignment<H>> {
+        if self.config.strategy.keeps_shares() {
+            return None;
+        }
         let mut best: Option<(TaskId, Choice, DeviceId)> = None;
         let mut gain = 0;
         for owner in self.device_ids().filter(|owner| *owner != helper) {
@@ -257,6 +259,8 @@ impl<H: Host> Scheduler<H> {
             started_at: now,
             expected_end: now + estimate.occupies(),
             estimate,
+            declared: total,
+            overdue: false,
             abandoned: false,
         }));
         let on = self.device_mut(device);
@@ -322,7 +326,8 @@ impl<H: Host> Scheduler<H> {
                 turns.push(ReferenceTurn::Ready(prepared));
                 continue;
             }
-            let pinned = self.tasks.get(task).is_some_and(|state| state.spec.references[at].pinned);
+            let pinned = self.pins.contains_key(&key.content)
+                || self.tasks.get(task).is_some_and(|state| state.spec.references[at].pinned);
             let lease = self.ledger.reserve(device, needs.reference).expect("the whole footprint was checked before");
             self.device_mut(device).shelf.miss(*key, needs.reference, lease, pinned, tick);
             turns.push(ReferenceTurn::Prepare);

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::state::Phase;
+use super::state::{Phase, RunId};
 use super::{Host, Scheduler};
 use crate::error::{Attempt, Refusal, Setback, TaskError};
 use crate::ledger::Shortfall;
@@ -82,22 +82,21 @@ impl<H: Host> Scheduler<H> {
         let rung = state.spec.ladder.rungs()[rung].name;
         state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
         state.short_since = None;
-        self.dequeue(task);
+        self.leave_queue(task);
         self.try_again(now, task);
     }
 
     fn find_stalled(&mut self, now: Moment, device: DeviceId) {
         let overdue =
             self.device(device).running.iter().filter(|run| self.stalled_at(run.0).is_some_and(|at| at <= now));
-        let tasks: Vec<(TaskId, Nanos)> =
-            overdue.filter_map(|run| self.runs.get(run.0)).map(|run| (run.task, now.since(run.started_at))).collect();
-        for (task, after) in tasks {
-            self.give_up_waiting(now, task, after);
+        let overdue: Vec<RunId> = overdue.copied().collect();
+        for run in overdue {
+            self.give_up_waiting(now, run);
         }
     }
 
     fn stalled_at(&self, run: TaskId) -> Option<Moment> {
-        let run = self.runs.get(run).filter(|run| !run.abandoned)?;
+        let run = self.runs.get(run).filter(|run| !run.overdue)?;
         let patience = self.device(run.device).spec.stall_after?;
         let predicted = Nanos(run.estimate.occupies().0.saturating_mul(STALL_FACTOR));
         Some(run.started_at + predicted + patience)
