@@ -146,7 +146,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    fn queued_bytes(&self, task: crate::TaskId) -> Bytes {
+    /// What the rung that a task is queued for takes, as far as that is known.
+    pub(super) fn queued_bytes(&self, task: crate::TaskId) -> Bytes {
         let Some(state) = self.tasks.get(task) else { return Bytes::ZERO };
         let super::state::Phase::Queued { rung, device, .. } = state.phase else { return Bytes::ZERO };
         let excess = self.excess(device, &state.spec, &state.spec.ladder.rungs()[rung]);

@@ -74,10 +74,9 @@ impl<H: Host> Scheduler<H> {
 
     /// The rung that a task is queued for counts as refused; the next one gets its chance.
     fn refuse_rung(&mut self, now: Moment, task: TaskId, device: DeviceId) {
-        let free = self.ledger.free(device);
+        let (free, wanted) = (self.ledger.free(device), self.queued_bytes(task));
         let Some(state) = self.tasks.get_mut(task) else { return };
         let Phase::Queued { rung, .. } = state.phase else { return };
-        let wanted = state.spec.footprint_total(rung);
         let refusal = Refusal::NoRoom(Shortfall::NotNow { device, wanted, free });
         let rung = state.spec.ladder.rungs()[rung].name;
         state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });

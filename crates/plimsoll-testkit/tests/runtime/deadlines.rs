@@ -49,7 +49,8 @@ fn while_it_runs_and_does_not_listen() {
         let ladder = anywhere(Footprint::task(Bytes::mib(60)));
         let (entered, leave) = (Gate::default(), Gate::default());
         let piece = Piece::new(1).ladder(ladder.clone()).held(&entered, &leave);
-        let late = orchestrator.submit(&work, Task::new(piece).deadline(Duration::from_millis(50))).unwrap();
+        // Long enough to start first, even on a busy machine.
+        let late = orchestrator.submit(&work, Task::new(piece).deadline(Duration::from_secs(1))).unwrap();
         entered.pass();
         let error = within(late, "a task that is deaf").err().unwrap().error;
         assert!(matches!(error, TaskError::DeadlinePassed { started: true }), "{error}");

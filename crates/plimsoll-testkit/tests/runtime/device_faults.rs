@@ -171,13 +171,17 @@ fn a_wrong_answer_puts_the_device_in_quarantine() {
         assert!(gpu.calls().reads >= reads + 3, "it was asked for its known answer until that was right");
         assert_eq!(gpu.calls().reopenings, 2);
         assert_eq!(orchestrator.run(&work, Task::new(both(3))).unwrap().report.device, FIRST);
-        let events = events.lock().unwrap();
-        let of_health: Vec<_> = events
-            .iter()
-            .filter(|event| matches!(event.what, What::Quarantined { device, .. } | What::Returned { device } if device == FIRST))
-            .collect();
-        assert!(matches!(of_health[of_health.len() - 2].what, What::Quarantined { .. }), "{of_health:?}");
-        assert!(matches!(of_health[of_health.len() - 1].what, What::Returned { .. }), "{of_health:?}");
+        // Listeners hear of it a moment after it is so.
+        let of_health = || {
+            let heard = events.lock().unwrap();
+            let here = heard.iter().filter_map(|event| match event.what {
+                What::Quarantined { device: FIRST, .. } => Some("quarantined"),
+                What::Returned { device: FIRST } => Some("returned"),
+                _ => None,
+            });
+            here.collect::<Vec<_>>()
+        };
+        eventually("it is heard", || of_health() == ["returned", "quarantined", "returned"]);
     });
 }
 

@@ -163,9 +163,6 @@ fn a_storm_of_tasks_and_faults() {
             drop(orchestrator.lease(&[]));
             orchestrator.reports().iter().all(|report| report.promised <= report.line)
         });
-        eventually("both devices are well again", || {
-            orchestrator.reports().iter().all(|report| report.health.is_well())
-        });
         // What is still promised is what lies idle: a lease of everything drives all of it out.
         let lines: Vec<_> = orchestrator.reports().iter().map(|report| (report.device, report.line)).collect();
         drop(orchestrator.lease(&lines[..2]).unwrap_or_else(|short| panic!("something is still held: {short}")));
