@@ -42,19 +42,23 @@ impl DeviceSet {
     /// The set and this one.
     #[must_use]
     pub fn with(self, device: DeviceId) -> Self {
-        debug_assert!(device.index() < Self::LIMIT);
-        Self(self.0 | 1 << device.0)
+        Self(self.0 | Self::bit(device))
     }
 
     /// The set without this one.
     #[must_use]
     pub fn without(self, device: DeviceId) -> Self {
-        Self(self.0 & !(1 << device.0))
+        Self(self.0 & !Self::bit(device))
     }
 
     /// Whether this one is in the set.
     pub fn contains(self, device: DeviceId) -> bool {
-        self.0 >> device.0 & 1 == 1
+        self.0 & Self::bit(device) != 0
+    }
+
+    /// A device beyond the limit is in no set: no scheduler has it.
+    fn bit(device: DeviceId) -> u64 {
+        1_u64.checked_shl(u32::from(device.0)).unwrap_or(0)
     }
 
     /// Whether nothing is in the set.
@@ -135,5 +139,7 @@ mod tests {
         let set: DeviceSet = [DeviceId(0), DeviceId(63)].into_iter().collect();
         assert!(set.contains(DeviceId(0)) && set.contains(DeviceId(63)) && !set.contains(DeviceId(7)));
         assert!(set.without(DeviceId(0)).without(DeviceId(63)).is_empty());
+        let beyond = DeviceId(64);
+        assert!(!DeviceSet::ALL.contains(beyond) && DeviceSet::only(beyond).is_empty());
     }
 }

@@ -107,6 +107,12 @@ impl Builder {
         self
     }
 
+    /// How long a task waits for a device that could take it to come back.
+    pub fn device_wait_max(mut self, span: Duration) -> Self {
+        self.config.device_wait_max = span.into();
+        self
+    }
+
     /// The share of what others leave free that may be promised; 0.85 unless set.
     pub fn margin(mut self, share: f64) -> Self {
         self.margin.share = share.clamp(0.0, 1.0);

@@ -27,6 +27,9 @@ pub(crate) const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
 static ORCHESTRATORS: AtomicU64 = AtomicU64::new(0);
 
 /// Hears every event. Called on the thread that caused it, outside all locks of the scheduler; keep it short.
+///
+/// Batches from two threads may arrive in another order than they happened: each event says when it was. A listener
+/// must not hand in work or call the orchestrator: it would wait for itself.
 pub trait Listener: Send {
     /// Some events, oldest first.
     fn hear(&mut self, events: &[Event]);

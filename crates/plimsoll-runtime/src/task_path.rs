@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{
     Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, SetTask, Settled,
@@ -44,6 +44,8 @@ use crate::workload::{Prepared, Workload};
 
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
 const BITE_TIME: Nanos = Nanos::micros(50);
+/// A bite that takes longer than this was predicted wrongly.
+const BITE_OVERRUN: Duration = Duration::from_millis(1);
 /// Tasks a slot takes at once at the most, so that others are not kept waiting for work that is already there.
 const BITE_MAX: usize = 256;
 
@@ -297,11 +299,14 @@ impl Slot {
 
     fn attempt_all(&mut self, bite: &mut Vec<Assignment<Runtime>>, attempted: &mut Vec<Attempted>) {
         let mut session = None;
-        let mut started = Instant::now();
+        let began = Instant::now();
+        let mut started = began;
         let mut head = None;
         for assignment in bite.drain(..) {
             let stands_behind = matches!(assignment.session, SessionTurn::Behind);
-            if stands_behind && session.is_none() {
+            // Who stands behind a run that lost its session, or took far longer than a bite may, goes back to be
+            // chosen for again.
+            if stands_behind && (session.is_none() || began.elapsed() > BITE_OVERRUN) {
                 attempted.push(Attempted::never_started(assignment));
                 continue;
             }

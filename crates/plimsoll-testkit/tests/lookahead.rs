@@ -34,7 +34,7 @@ fn the_lower_bound_is_the_one_starpu_was_measured_against() {
     for (name, graph, platform) in cells() {
         let (tasks, devices) = graph.known(platform);
         let cell = format!("{name}\t{platform}\tLB=");
-        let line = include_str!("../graphs/starpu.tsv").lines().find_map(|line| line.strip_prefix(&cell));
+        let line = include_str!("../peers/starpu.tsv").lines().find_map(|line| line.strip_prefix(&cell));
         let theirs: f64 = line.and_then(|rest| rest.split('\t').next()?.parse().ok()).expect("a figure for each cell");
         let ours = lower_bound(&tasks, &devices).as_secs_f64() * 1e6;
         // Theirs is in whole microseconds.

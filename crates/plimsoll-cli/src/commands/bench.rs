@@ -113,14 +113,14 @@ impl<'a> Shown<'a> {
 
     fn print(&self) -> Ended {
         let columns = [
-            ("device", Left),
-            ("probe", Left),
-            ("rung", Left),
-            ("units", Right),
-            ("run", Right),
-            ("units/s", Right),
-            ("open", Right),
-            ("memory", Right),
+            ("DEVICE", Left),
+            ("PROBE", Left),
+            ("RUNG", Left),
+            ("UNITS", Right),
+            ("RUN", Right),
+            ("UNITS/S", Right),
+            ("OPEN", Right),
+            ("MEMORY", Right),
             ("", Left),
         ];
         let mut table = output::table(&columns);

@@ -72,6 +72,8 @@ pub struct Config {
     pub strategy: Strategy,
     /// How long a task waits for memory that nobody here will give back before its rung counts as refused.
     pub memory_wait_max: Nanos,
+    /// How long a task waits for a device that could take it to come back before it ends with every reason.
+    pub device_wait_max: Nanos,
     /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
     pub lookahead: u32,
     /// The version of this software, kept with every learnt failure.
@@ -84,6 +86,7 @@ impl Default for Config {
             queue_limit: 16_384,
             strategy: Strategy::default(),
             memory_wait_max: Nanos::seconds(30),
+            device_wait_max: Nanos::seconds(60),
             lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
             software: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -2,6 +2,8 @@
 //! Never starts it; a placed task may still be moved until a slot takes it.
 //! Invariant: a ready task is in exactly one queue, or stranded, or running.
 
+use std::cmp::Reverse;
+
 use super::choose::{Choice, prepared_key};
 use super::state::Phase;
 use super::{Host, Scheduler};
@@ -14,6 +16,8 @@ use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
 
 /// A device is helped out only if its slots have more than this much queued: looking costs some microseconds.
 const HELP_WORTH: Nanos = Nanos::micros(200);
+/// Entries of ended tasks that a list may keep before it is swept.
+const LEFTOVERS: usize = 64;
 /// How often it asks.
 const HELP_PAUSE: Nanos = Nanos::millis(10);
 
@@ -34,6 +38,7 @@ impl<H: Host> Scheduler<H> {
         let key = QueueKey { turn, sequence: state.sequence };
         let name = spec.ladder.rungs()[rung].name;
         state.phase = Phase::Queued { device, rung, key, estimate };
+        state.stranded_since = None;
         let target = &mut self.devices[device.index()];
         target.backlog[spec.priority.level()] += estimate.occupies();
         target.queue.push(key, task);
@@ -82,7 +87,9 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.tasks.get_mut(task) else { return };
         if waiting_helps {
             state.phase = Phase::Stranded;
+            state.stranded_since.get_or_insert(now);
             self.stranded.push(task);
+            self.forget_old_strandings();
             return;
         }
         let error = exhausted(std::mem::take(&mut state.attempts), refusals);
@@ -95,6 +102,43 @@ impl<H: Host> Scheduler<H> {
             if self.tasks.get(task).is_some_and(|state| state.phase == Phase::Stranded) {
                 self.place(now, task);
             }
+        }
+    }
+
+    /// A task that no device took for too long ends with every reason.
+    pub(super) fn give_up_on_devices(&mut self, now: Moment) {
+        let patience = self.config.device_wait_max;
+        let waited = |since: Moment| now.since(since) >= patience;
+        let given_up: Vec<TaskId> =
+            self.strandings().filter(|(_, since)| waited(*since)).map(|(task, _)| task).collect();
+        for task in given_up {
+            let refusals = self.refusals(now, task);
+            let Some(state) = self.tasks.get_mut(task) else { continue };
+            let error = exhausted(std::mem::take(&mut state.attempts), refusals);
+            self.end_without_result(now, task, error);
+        }
+    }
+
+    /// The tasks that no device can take, and since when.
+    pub(super) fn strandings(&self) -> impl Iterator<Item = (TaskId, Moment)> + '_ {
+        let stranded = self.stranded.iter().filter_map(|&task| Some((task, self.tasks.get(task)?)));
+        let waiting = stranded.filter(|(_, state)| state.phase == Phase::Stranded);
+        waiting.filter_map(|(task, state)| Some((task, state.stranded_since?)))
+    }
+
+    /// Ended tasks leave their place in the list; it never grows beyond twice the tasks there are.
+    fn forget_old_strandings(&mut self) {
+        if self.stranded.len() > 2 * self.tasks.len() + LEFTOVERS {
+            let tasks = &self.tasks;
+            self.stranded.retain(|task| tasks.get(*task).is_some_and(|state| state.phase == Phase::Stranded));
+        }
+    }
+
+    /// As with strandings: a deadline outlives its task only for so long.
+    pub(super) fn forget_old_deadlines(&mut self) {
+        if self.deadlines.len() > 2 * self.tasks.len() + LEFTOVERS {
+            let tasks = &self.tasks;
+            self.deadlines.retain(|Reverse((_, task))| tasks.get(*task).is_some());
         }
     }
 

@@ -165,7 +165,7 @@ impl<H: Host> Scheduler<H> {
         let portions = crate::ledger::summed(portions);
         for &(device, wanted) in &portions {
             let line = self.ledger.line(device);
-            if wanted > line {
+            if wanted > line || device.index() >= self.devices.len() {
                 return Err(Shortfall::NeverFits { device, wanted, line });
             }
             let free = self.room_with_idle_gone(device);

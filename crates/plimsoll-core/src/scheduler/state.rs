@@ -153,6 +153,8 @@ pub(super) struct TaskState<J> {
     pub(super) bypassed: u16,
     /// Since when it has been at a queue without fitting.
     pub(super) short_since: Option<Moment>,
+    /// Since when no device could take it.
+    pub(super) stranded_since: Option<Moment>,
     /// The device that a plan made ahead gave it, and when it should be done there.
     pub(super) planned: Option<Planned>,
 }

@@ -178,10 +178,12 @@ impl<H: Host> Scheduler<H> {
             attempts: Vec::new(),
             bypassed: 0,
             short_since: None,
+            stranded_since: None,
             planned: None,
         });
         if let Some(deadline) = deadline {
             self.deadlines.push(Reverse((deadline, task)));
+            self.forget_old_deadlines();
         }
         self.note(now, || What::Submitted { task, workload, units });
         self.block_on_predecessors(now, task);
@@ -235,7 +237,7 @@ impl<H: Host> Scheduler<H> {
         while let Some((task, error)) = ending.pop() {
             let Some(state) = self.tasks.remove(task) else { continue };
             let end = match &error {
-                TaskError::Cancelled => End::Cancelled,
+                TaskError::Cancelled | TaskError::ShutDown => End::Cancelled,
                 TaskError::DeadlinePassed { .. } => End::DeadlinePassed,
                 _ => End::Failed,
             };

@@ -16,6 +16,7 @@ impl<H: Host> Scheduler<H> {
     /// Does what is due.
     pub fn tick(&mut self, now: Moment) {
         self.pass_deadlines(now);
+        self.give_up_on_devices(now);
         for device in self.device_ids() {
             self.try_device(now, device);
             self.stop_waiting_for_memory(now, device);
@@ -29,7 +30,8 @@ impl<H: Host> Scheduler<H> {
     pub fn next_tick(&self) -> Option<Moment> {
         let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
         let devices = self.device_ids().flat_map(|device| self.device_due(device));
-        devices.chain(deadline).min()
+        let stranded = self.strandings().map(|(_, since)| since + self.config.device_wait_max).min();
+        devices.chain(deadline).chain(stranded).min()
     }
 
     fn device_due(&self, device: DeviceId) -> impl Iterator<Item = Moment> {

@@ -111,8 +111,12 @@ fn lost_for_good() {
                 .fold(gpu, |gpu, reopening| gpu.fault(ScriptedFault::StaysAway { reopening }))
                 .fault(ScriptedFault::Lost { launch: 4 })
         });
-        let orchestrator =
-            Orchestrator::builder().device(as_device(&gpu)).cpu(2).strategy(Strategy::RoundRobin).build();
+        let orchestrator = Orchestrator::builder()
+            .device(as_device(&gpu))
+            .cpu(2)
+            .strategy(Strategy::RoundRobin)
+            .device_wait_max(Duration::from_millis(300))
+            .build();
         let work = orchestrator.register(Scripted::default());
         let tasks = (0..100).map(|n| Task::new(both(n)));
         let results = orchestrator.run_all(&work, tasks).ordered();
@@ -123,6 +127,10 @@ fn lost_for_good() {
         let stuck = orchestrator.submit(&work, stuck).unwrap();
         let error = within(stuck, "a task for the lost device alone").err().unwrap().error;
         assert!(matches!(error, TaskError::DeadlinePassed { started: false }), "{error}");
+        let patient = orchestrator.submit(&work, Task::new(both(1)).devices([FIRST])).unwrap();
+        let error = within(patient, "the same without a deadline").err().unwrap().error;
+        let TaskError::Exhausted { attempts } = &error else { panic!("{error}") };
+        assert!(!attempts.is_empty() && error.to_string().contains("quarantine: lost"), "{error}");
     });
 }
 

@@ -121,12 +121,12 @@ impl Row {
 impl Report {
     fn print(&self) -> Ended {
         let columns = [
-            ("graph", Left),
-            ("tasks", Right),
-            ("makespan", Right),
-            ("bound", Right),
-            ("ratio", Right),
-            ("deciding", Right),
+            ("GRAPH", Left),
+            ("TASKS", Right),
+            ("MAKESPAN", Right),
+            ("BOUND", Right),
+            ("RATIO", Right),
+            ("DECIDING", Right),
         ];
         let mut table = output::table(&columns);
         for row in &self.graphs {
