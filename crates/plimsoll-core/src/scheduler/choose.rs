@@ -139,8 +139,11 @@ impl<H: Host> Scheduler<H> {
     fn earliest_if_measured(&self, now: Moment, state: &TaskState<H::Job>) -> Measurements {
         let mut best: Option<Choice> = None;
         for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
+            let cells = self.workloads.row(state.spec.workload, rung.name);
             for device in self.device_ids() {
-                let Ok((estimate, _)) = self.assess(now, &state.spec, Some(state), at, rung, device) else { continue };
+                let cell = cells.get(device.index());
+                let assessed = self.assess_cell(now, &state.spec, Some(state), at, rung, device, cell);
+                let Ok((estimate, _)) = assessed else { continue };
                 if !estimate.measured {
                     return Measurements::Missing;
                 }
@@ -216,8 +219,23 @@ impl<H: Host> Scheduler<H> {
         rung: &Rung,
         device: DeviceId,
     ) -> Result<(Estimate, u32), Refusal> {
-        self.may_run(spec, at, rung, device)?;
         let cell = self.workloads.cell(spec.workload, rung.name, device);
+        self.assess_cell(now, spec, state, at, rung, device, cell)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one question with everything it depends on, asked in one place")]
+    #[inline]
+    fn assess_cell(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        state: Option<&TaskState<H::Job>>,
+        at: usize,
+        rung: &Rung,
+        device: DeviceId,
+        cell: Option<&CostCell>,
+    ) -> Result<(Estimate, u32), Refusal> {
+        self.may_run(spec, at, rung, device)?;
         let bytes = self.bytes_of(spec, rung, cell);
         if let Some(failed) = cell.and_then(|cell| cell.cost.refuses(spec.units, bytes, now)) {
             return Err(Refusal::FailedBefore { units: failed.units });

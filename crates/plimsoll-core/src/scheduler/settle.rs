@@ -77,7 +77,7 @@ impl<H: Host> Scheduler<H> {
     /// Ends a run.
     pub fn settle(&mut self, now: Moment, run: RunId, outcome: Outcome<H>) -> Settled {
         let Some(state) = self.runs.remove(run.0) else { return Settled::Dropped };
-        self.return_leases(run, &state, outcome.session);
+        self.return_leases(&state, outcome.session);
         let settled = match outcome.result {
             _ if state.abandoned => Settled::Dropped,
             Ok(()) => self.succeed(now, &state, outcome.measured),
@@ -91,9 +91,9 @@ impl<H: Host> Scheduler<H> {
         settled
     }
 
-    fn return_leases(&mut self, id: RunId, run: &Run, session: Option<H::Session>) {
+    fn return_leases(&mut self, run: &Run, session: Option<H::Session>) {
         let on = &mut self.devices[run.device.index()];
-        on.ended(id, run.expected_end, run.session.is_own());
+        on.ended(run.expected_end, run.session.is_own());
         if let Holding::Own(held) = run.session {
             self.return_session(run.device, run.epoch, held, session);
         }
@@ -129,7 +129,7 @@ impl<H: Host> Scheduler<H> {
     /// Takes a run back that its slot did not start, as if it had never been taken.
     pub fn put_back(&mut self, now: Moment, run: RunId) {
         let Some(state) = self.runs.remove(run.0) else { return };
-        self.return_leases(run, &state, None);
+        self.return_leases(&state, None);
         if let Some(task) = self.tasks.get_mut(state.task).filter(|_| !state.abandoned) {
             task.phase = Phase::Stranded;
             self.place(now, state.task);

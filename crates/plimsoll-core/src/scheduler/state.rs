@@ -28,7 +28,8 @@ pub(super) struct DeviceState<H: Host> {
     pub(super) queue: DeviceQueue,
     /// Predicted time of the queued tasks, by priority.
     pub(super) backlog: [Nanos; Priority::LEVELS],
-    pub(super) running: SmallVec<[RunId; 8]>,
+    /// Runs under way, abandoned ones included.
+    pub(super) running: usize,
     /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
     slots_used: usize,
     /// Slots whose run has taken far longer than it may: nobody knows whether they come back.
@@ -53,7 +54,7 @@ impl<H: Host> DeviceState<H> {
             spec,
             queue: DeviceQueue::default(),
             backlog: [Nanos::ZERO; Priority::LEVELS],
-            running: SmallVec::new(),
+            running: 0,
             slots_used: 0,
             slots_overdue: 0,
             ends_sum: 0,
@@ -79,12 +80,12 @@ impl<H: Host> DeviceState<H> {
     }
 
     pub(super) fn depth(&self) -> usize {
-        self.queue.len() + self.running.len()
+        self.queue.len() + self.running
     }
 
     /// Time left on the running tasks, if they take what was predicted.
     fn remaining(&self, now: Moment) -> u64 {
-        let elapsed_sum = u128::from(now.0) * self.running.len() as u128;
+        let elapsed_sum = u128::from(now.0) * self.running as u128;
         u64::try_from(self.ends_sum.saturating_sub(elapsed_sum)).unwrap_or(u64::MAX)
     }
 
@@ -99,22 +100,20 @@ impl<H: Host> DeviceState<H> {
 
     /// How long until a running task gives memory back; `None` if none runs.
     pub(super) fn wait_for_memory(&self, now: Moment) -> Option<Nanos> {
-        let running = self.running.len() as u64;
+        let running = self.running as u64;
         (running > 0).then(|| Nanos(self.remaining(now) / running))
     }
 
-    pub(super) fn began(&mut self, run: RunId, expected_end: Moment, takes_slot: bool) {
-        self.running.push(run);
+    pub(super) fn began(&mut self, expected_end: Moment, takes_slot: bool) {
+        self.running += 1;
         self.slots_used += usize::from(takes_slot);
         self.ends_sum += u128::from(expected_end.0);
     }
 
-    pub(super) fn ended(&mut self, run: RunId, expected_end: Moment, took_slot: bool) {
-        if let Some(at) = self.running.iter().position(|other| *other == run) {
-            self.running.swap_remove(at);
-            self.slots_used -= usize::from(took_slot);
-            self.ends_sum -= u128::from(expected_end.0);
-        }
+    pub(super) fn ended(&mut self, expected_end: Moment, took_slot: bool) {
+        self.running -= 1;
+        self.slots_used -= usize::from(took_slot);
+        self.ends_sum -= u128::from(expected_end.0);
     }
 
     /// Whether a session with this key is open here, idle or in use.

@@ -82,9 +82,14 @@ impl Workloads {
     }
 
     pub(super) fn cell(&self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> Option<&CostCell> {
+        self.row(workload, rung).get(device.index())
+    }
+
+    /// What a rung costs on each device.
+    pub(super) fn row(&self, workload: WorkloadId, rung: &'static str) -> &[CostCell] {
         let workload = &self.known[usize::from(workload.0)];
-        let at = workload.rungs.iter().position(|known| same_name(known, rung))?;
-        workload.cells[at].get(device.index())
+        let at = workload.rungs.iter().position(|known| same_name(known, rung));
+        at.map_or(&[], |at| &workload.cells[at])
     }
 
     pub(super) fn cell_mut(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> &mut CostCell {

@@ -264,7 +264,7 @@ impl<H: Host> Scheduler<H> {
             abandoned: false,
         }));
         let on = self.device_mut(device);
-        on.began(run, now + estimate.occupies(), behind.is_none());
+        on.began(now + estimate.occupies(), behind.is_none());
         on.stats.dispatched += 1;
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);

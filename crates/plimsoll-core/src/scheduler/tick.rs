@@ -37,9 +37,9 @@ impl<H: Host> Scheduler<H> {
     fn device_due(&self, device: DeviceId) -> impl Iterator<Item = Moment> {
         let state = self.device(device);
         let retry = state.health.retry_at();
-        let stalled = state.running.iter().filter_map(|run| self.stalled_at(run.0)).min();
+        let stalled = self.runs_on(device).filter_map(|run| self.stalled_at(run)).min();
         let waits = self.short_tasks(device).map(|(_, since)| since + self.config.memory_wait_max);
-        let short = if state.running.is_empty() { waits.min() } else { None };
+        let short = if state.running == 0 { waits.min() } else { None };
         retry.into_iter().chain(stalled).chain(short)
     }
 
@@ -64,7 +64,7 @@ impl<H: Host> Scheduler<H> {
 
     /// Memory that no run here will give back is waited for only so long; then the rung counts as refused.
     fn stop_waiting_for_memory(&mut self, now: Moment, device: DeviceId) {
-        if !self.device(device).running.is_empty() {
+        if self.device(device).running > 0 {
             return;
         }
         let patience = self.config.memory_wait_max;
@@ -88,12 +88,18 @@ impl<H: Host> Scheduler<H> {
     }
 
     fn find_stalled(&mut self, now: Moment, device: DeviceId) {
-        let overdue =
-            self.device(device).running.iter().filter(|run| self.stalled_at(run.0).is_some_and(|at| at <= now));
-        let overdue: Vec<RunId> = overdue.copied().collect();
+        let overdue = self.runs_on(device).filter(|run| self.stalled_at(*run).is_some_and(|at| at <= now));
+        let overdue: Vec<TaskId> = overdue.collect();
         for run in overdue {
-            self.give_up_waiting(now, run);
+            self.give_up_waiting(now, RunId(run));
         }
+    }
+
+    /// Every run on a device that is watched for stalls.
+    fn runs_on(&self, device: DeviceId) -> impl Iterator<Item = TaskId> + '_ {
+        let watched = self.device(device).spec.stall_after.is_some();
+        let runs = self.runs.ids().filter(move |_| watched);
+        runs.filter(move |id| self.runs.get(*id).is_some_and(|run| run.device == device))
     }
 
     fn stalled_at(&self, run: TaskId) -> Option<Moment> {
