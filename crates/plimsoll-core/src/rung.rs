@@ -121,6 +121,11 @@ impl Ladder {
         Self(rungs)
     }
 
+    /// Where it lies: the same for clones, another for equal rungs listed anew.
+    pub(crate) fn address(&self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
     /// The rungs, best first.
     pub fn rungs(&self) -> &[Rung] {
         &self.0

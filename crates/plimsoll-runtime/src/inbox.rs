@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::{SubmitRefusal, TaskId};
 
-use crate::job::{Letter, TaskResult};
-use crate::mailbox::Mailbox;
+use crate::job::{Desk, Letter, TaskResult};
 use crate::orchestrator::{Registered, TaskRefused};
 use crate::shared::Shared;
 use crate::task::Task;
@@ -35,17 +34,16 @@ use crate::workload::Workload;
 /// ```
 pub struct Inbox<W: Workload> {
     shared: Arc<Shared>,
-    registered: Registered<W>,
-    mailbox: Arc<Mailbox<Letter<W::Output>>>,
+    desk: Arc<Desk<W>>,
     arrived: VecDeque<Letter<W::Output>>,
     outstanding: usize,
     submit_wait_max: Duration,
 }
 
 impl<W: Workload> Inbox<W> {
-    pub(crate) fn new(shared: Arc<Shared>, registered: Registered<W>, submit_wait_max: Duration) -> Self {
-        let mailbox = Arc::new(Mailbox::new());
-        Self { shared, registered, mailbox, arrived: VecDeque::new(), outstanding: 0, submit_wait_max }
+    pub(crate) fn new(shared: Arc<Shared>, registered: &Registered<W>, submit_wait_max: Duration) -> Self {
+        let desk = Desk::new(&registered.known);
+        Self { shared, desk, arrived: VecDeque::new(), outstanding: 0, submit_wait_max }
     }
 
     /// Tasks submitted whose results were not yet taken out.
@@ -70,14 +68,13 @@ impl<W: Workload> Inbox<W> {
     }
 
     fn submit_until(&mut self, task: Task<W>, until: Option<Instant>) -> Result<TaskId, TaskRefused<W>> {
-        let known = &self.registered.known;
-        let id = task_path::hand_in_one(&self.shared, known, task, &self.mailbox, until)?;
+        let id = task_path::hand_in_one(&self.shared, &self.desk, task, until)?;
         self.outstanding += 1;
         Ok(id)
     }
 
     pub(crate) fn describe(&self, task: Task<W>, tag: u64) -> Described {
-        let (spec, job) = task_path::describe(&self.shared, &self.registered.known, task, &self.mailbox, tag);
+        let (spec, job) = task_path::describe(&self.shared, &self.desk, task, tag);
         (spec, job)
     }
 
@@ -103,7 +100,7 @@ impl<W: Workload> Inbox<W> {
 
     pub(crate) fn poll_tagged(&mut self) -> Option<Letter<W::Output>> {
         if self.arrived.is_empty() {
-            self.mailbox.take_all(&mut self.arrived);
+            self.desk.reply.take_all(&mut self.arrived);
         }
         let letter = self.arrived.pop_front()?;
         self.outstanding -= 1;
@@ -117,7 +114,7 @@ impl<W: Workload> Inbox<W> {
         if let Some(letter) = self.poll_tagged() {
             return Some(letter);
         }
-        let letter = self.mailbox.wait_until(until)?;
+        let letter = self.desk.reply.wait_until(until)?;
         self.outstanding -= 1;
         Some(letter)
     }

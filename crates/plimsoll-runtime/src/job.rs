@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::scheduler::{Host, Report};
-use plimsoll_core::{Bytes, Fault, Ladder, TaskError, TaskId};
+use plimsoll_core::{Bytes, Fault, Rung, TaskError, TaskId};
 use smallvec::SmallVec;
 
 use crate::backend::Backend;
 use crate::gauge::Gauge;
 use crate::mailbox::Mailbox;
 use crate::task::Reference;
+use crate::task_path::Known;
 use crate::workload::{Context, Prepared, Session, Workload};
 
 /// What the scheduler carries for the runtime.
@@ -48,7 +49,7 @@ pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
 
 /// A task with its types rubbed off.
 pub(crate) trait Job: Send + Sync {
-    fn open(&self, rung: usize, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
+    fn open(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
     fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
     fn run(
         &self,
@@ -96,26 +97,37 @@ pub(crate) struct Letter<O> {
     pub(crate) result: TaskResult<O>,
 }
 
+/// Who hands in tasks: of which workload, and where their results go. All tasks of one caller share it.
+pub(crate) struct Desk<W: Workload> {
+    pub(crate) known: Arc<Known<W>>,
+    pub(crate) reply: Arc<Mailbox<Letter<W::Output>>>,
+}
+
+impl<W: Workload> Desk<W> {
+    pub(crate) fn new(known: &Arc<Known<W>>) -> Arc<Self> {
+        Arc::new(Self { known: Arc::clone(known), reply: Arc::new(Mailbox::new()) })
+    }
+}
+
 pub(crate) struct TypedJob<W: Workload> {
-    pub(crate) workload: Arc<W>,
-    pub(crate) ladder: Ladder,
+    pub(crate) desk: Arc<Desk<W>>,
     pub(crate) input: W::Input,
     pub(crate) references: SmallVec<[Reference<W>; 1]>,
-    pub(crate) reply: Arc<Mailbox<Letter<W::Output>>>,
     pub(crate) tag: u64,
     pub(crate) stopped: AtomicBool,
 }
 
 impl<W: Workload> TypedJob<W> {
     fn session<'a>(&self, open: &'a mut OpenSession) -> Result<&'a mut Box<dyn Session<W>>, Fault> {
-        let named = || Fault::work(format!("a session of another workload was handed to {}", self.workload.name()));
+        let named =
+            || Fault::work(format!("a session of another workload was handed to {}", self.desk.known.workload.name()));
         open.session.downcast_mut().ok_or_else(named)
     }
 }
 
 impl<W: Workload> Job for TypedJob<W> {
-    fn open(&self, rung: usize, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
-        let session = self.workload.open(&self.ladder.rungs()[rung], &self.input, backend)?;
+    fn open(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
+        let session = self.desk.known.workload.open(rung, &self.input, backend)?;
         Ok(Box::new(session))
     }
 
@@ -135,7 +147,7 @@ impl<W: Workload> Job for TypedJob<W> {
     }
 
     fn reply_address(&self) -> usize {
-        Arc::as_ptr(&self.reply).addr()
+        Arc::as_ptr(&self.desk).addr()
     }
 
     fn deliver(&self, id: TaskId, end: End, another_follows: bool) {
@@ -146,7 +158,7 @@ impl<W: Workload> Job for TypedJob<W> {
             }
             Err(error) => Err(TaskFailure { id: Some(id), error }),
         };
-        self.reply.post(Letter { tag: self.tag, result }, another_follows);
+        self.desk.reply.post(Letter { tag: self.tag, result }, another_follows);
     }
 
     fn stop(&self) {

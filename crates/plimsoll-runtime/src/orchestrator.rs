@@ -9,15 +9,14 @@ use plimsoll_core::health::Health;
 use plimsoll_core::residency::ResidencyCounts;
 use plimsoll_core::scheduler::Candidate;
 use plimsoll_core::stats::DeviceReport;
-use plimsoll_core::{Bytes, DeviceId, Shortfall, SubmitRefusal, TaskError};
+use plimsoll_core::{Bytes, DeviceId, Shortfall, SubmitRefusal, TaskError, TaskId};
 
 use crate::builder::Builder;
 use crate::device::DeviceFacts;
 use crate::inbox::Inbox;
-use crate::job::{TaskFailure, TaskResult};
+use crate::job::{Desk, TaskFailure, TaskResult};
 use crate::learnt::Learning;
 use crate::lease::Lease;
-use crate::mailbox::Mailbox;
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
 use crate::task::{Pin, Reference, SetMember, Task};
@@ -186,9 +185,9 @@ impl Orchestrator {
         task: Task<W>,
         until: Option<Instant>,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
-        let mailbox = Arc::new(Mailbox::new());
-        let id = task_path::hand_in_one(&self.shared, &workload.known, task, &mailbox, until)?;
-        Ok(Ticket { id, mailbox, shared: Arc::clone(&self.shared) })
+        let desk = Desk::new(&workload.known);
+        let id = task_path::hand_in_one(&self.shared, &desk, task, until)?;
+        Ok(self.ticket(id, &desk))
     }
 
     /// Submits a set of tasks that is known as a whole, all or nothing. Where their costs are known, schedules are
@@ -214,15 +213,18 @@ impl Orchestrator {
         workload: &Registered<W>,
         set: Vec<SetMember<W>>,
     ) -> Result<Vec<Ticket<W::Output>>, SetRefused<W>> {
-        let mailboxes: Vec<_> = set.iter().map(|_| Arc::new(Mailbox::new())).collect();
-        let ids = task_path::hand_in_set(&self.shared, &workload.known, set, &mailboxes)?;
-        let tickets = ids.into_iter().zip(mailboxes);
-        Ok(tickets.map(|(id, mailbox)| Ticket { id, mailbox, shared: Arc::clone(&self.shared) }).collect())
+        let desks: Vec<_> = set.iter().map(|_| Desk::new(&workload.known)).collect();
+        let ids = task_path::hand_in_set(&self.shared, &desks, set)?;
+        Ok(ids.into_iter().zip(&desks).map(|(id, desk)| self.ticket(id, desk)).collect())
+    }
+
+    fn ticket<W: Workload>(&self, id: TaskId, desk: &Desk<W>) -> Ticket<W::Output> {
+        Ticket { id, mailbox: Arc::clone(&desk.reply), shared: Arc::clone(&self.shared) }
     }
 
     /// A place to submit many tasks and take their results out as they end.
     pub fn inbox<W: Workload>(&self, workload: &Registered<W>) -> Inbox<W> {
-        Inbox::new(Arc::clone(&self.shared), workload.clone(), self.limits.submit_wait_max)
+        Inbox::new(Arc::clone(&self.shared), workload, self.limits.submit_wait_max)
     }
 
     /// Hands over a reference that many tasks will share, hashed once. It is prepared on a device the first time a task
@@ -248,8 +250,7 @@ impl Orchestrator {
     /// was not registered here.
     pub fn why<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> Vec<Candidate> {
         self.shared.refresh_memory();
-        let reply = Arc::new(Mailbox::new());
-        let (spec, _job) = task_path::describe(&self.shared, &workload.known, task, &reply, 0);
+        let (spec, _job) = task_path::describe(&self.shared, &Desk::new(&workload.known), task, 0);
         let board = self.shared.lock();
         let candidates = board.scheduler.why(self.shared.now(), &spec);
         drop(board);

@@ -27,15 +27,14 @@ use plimsoll_core::scheduler::{
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
-    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
+    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, Rung, SubmitRefusal, TaskError, TaskId, TaskSpec,
     WorkloadId,
 };
 use smallvec::SmallVec;
 
 use crate::backend::Backend;
 use crate::gauge::Gauge;
-use crate::job::{Job, Letter, OpenSession, PreparedReference, Runtime, TypedJob};
-use crate::mailbox::Mailbox;
+use crate::job::{Desk, Job, OpenSession, PreparedReference, Runtime, TypedJob};
 use crate::orchestrator::{SetRefused, TaskRefused};
 use crate::probe::check;
 use crate::shared::{Shared, Stage, drop_quietly, quietly};
@@ -78,17 +77,16 @@ impl<W> Known<W> {
 /// Makes a job of a task: its ladder, its place in the order, its references.
 pub(crate) fn describe<W: Workload>(
     shared: &Shared,
-    known: &Known<W>,
+    desk: &Arc<Desk<W>>,
     task: Task<W>,
-    reply: &Arc<Mailbox<Letter<W::Output>>>,
     tag: u64,
 ) -> (TaskSpec, Arc<TypedJob<W>>) {
     let Task { input, references, wishes } = task;
+    let known = &desk.known;
     let workload = &known.workload;
-    let ladder = workload.ladder(&input);
     let spec = TaskSpec {
         workload: known.id_at(shared),
-        ladder: ladder.clone(),
+        ladder: workload.ladder(&input),
         units: workload.units(&input),
         session: known.shape(workload.shape(&input)),
         references: references.iter().map(|reference| reference.as_used()).collect(),
@@ -100,8 +98,8 @@ pub(crate) fn describe<W: Workload>(
         devices: wishes.devices,
         after: wishes.after,
     };
-    let (workload, reply, stopped) = (Arc::clone(workload), Arc::clone(reply), AtomicBool::new(false));
-    (spec, Arc::new(TypedJob { workload, ladder, input, references, reply, tag, stopped }))
+    let (desk, stopped) = (Arc::clone(desk), AtomicBool::new(false));
+    (spec, Arc::new(TypedJob { desk, input, references, tag, stopped }))
 }
 
 /// A task on its way in.
@@ -153,13 +151,12 @@ impl HandedIn {
 /// Hands one task in, waiting for room until the given time. A refused task comes back whole.
 pub(crate) fn hand_in_one<W: Workload>(
     shared: &Shared,
-    known: &Known<W>,
+    desk: &Arc<Desk<W>>,
     task: Task<W>,
-    reply: &Arc<Mailbox<Letter<W::Output>>>,
     until: Option<Instant>,
 ) -> Result<TaskId, TaskRefused<W>> {
     let wishes = task.wishes.clone();
-    let (spec, job) = describe(shared, known, task, reply, 0);
+    let (spec, job) = describe(shared, desk, task, 0);
     let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
     loop {
         let reason = match hand_in(shared, &mut tasks) {
@@ -183,16 +180,15 @@ pub(crate) fn hand_in_one<W: Workload>(
 /// Hands a known set in as a whole, so that it can be planned ahead. A refused set comes back whole.
 pub(crate) fn hand_in_set<W: Workload>(
     shared: &Shared,
-    known: &Known<W>,
+    desks: &[Arc<Desk<W>>],
     set: Vec<SetMember<W>>,
-    replies: &[Arc<Mailbox<Letter<W::Output>>>],
 ) -> Result<Vec<TaskId>, SetRefused<W>> {
     shared.refresh_memory();
     let mut jobs = Vec::with_capacity(set.len());
     let mut described = Vec::with_capacity(set.len());
-    for (SetMember { task, after }, reply) in set.into_iter().zip(replies) {
+    for (SetMember { task, after }, desk) in set.into_iter().zip(desks) {
         let wishes = task.wishes.clone();
-        let (spec, job) = describe(shared, known, task, reply, 0);
+        let (spec, job) = describe(shared, desk, task, 0);
         let after: SmallVec<[u32; 4]> = after.into_iter().map(|before| before as u32).collect();
         described.push(SetTask { spec, job: Arc::clone(&job) as Arc<dyn Job>, after: after.clone() });
         jobs.push((job, wishes, after));
@@ -306,7 +302,7 @@ impl Slot {
             let stands_behind = matches!(assignment.session, SessionTurn::Behind);
             // Who stands behind a run that lost its session, or took far longer than a bite may, goes back to be
             // chosen for again.
-            if stands_behind && (session.is_none() || began.elapsed() > BITE_OVERRUN) {
+            if stands_behind && (session.is_none() || started.duration_since(began) > BITE_OVERRUN) {
                 attempted.push(Attempted::never_started(assignment));
                 continue;
             }
@@ -330,14 +326,14 @@ impl Slot {
         session: &mut Option<OpenSession>,
         started: Instant,
     ) -> (Attempted, Instant) {
-        let Assignment { run, task, job, rung, discards, session: turn, references, .. } = assignment;
+        let Assignment { run, task, job, discards, session: turn, references, .. } = assignment;
         drop_quietly(discards);
         let mut times = Times { measured: Measured::default(), last: started };
         let result = catch_unwind(AssertUnwindSafe(|| {
             self.ready_backend()?;
             match turn {
                 SessionTurn::Warm(warm) => *session = Some(warm),
-                SessionTurn::Open => *session = Some(self.open(&job, rung, &mut times)?),
+                SessionTurn::Open(rung) => *session = Some(self.open(&job, &rung, &mut times)?),
                 SessionTurn::Behind => {}
             }
             let open = session.as_mut().ok_or_else(|| Fault::work("the session is gone"))?;
@@ -368,7 +364,7 @@ impl Slot {
         Ok(())
     }
 
-    fn open(&mut self, job: &Arc<dyn Job>, rung: usize, times: &mut Times) -> Result<OpenSession, Fault> {
+    fn open(&mut self, job: &Arc<dyn Job>, rung: &Rung, times: &mut Times) -> Result<OpenSession, Fault> {
         let gauge = Arc::new(Gauge::default());
         let opened = self.charged_to(&gauge, |backend| job.open(rung, backend)).map_err(while_opening);
         times.measured.open = Some(times.lap());

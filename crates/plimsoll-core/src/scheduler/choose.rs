@@ -79,12 +79,6 @@ struct Possible {
     exploring: u32,
 }
 
-/// The earliest finish, if every candidate was measured.
-enum Measurements {
-    Complete(Option<Choice>),
-    Missing,
-}
-
 type Possibles = SmallVec<[Possible; 8]>;
 
 impl<H: Host> Scheduler<H> {
@@ -116,11 +110,15 @@ impl<H: Host> Scheduler<H> {
     /// The choice for a task, or nothing if every candidate is refused.
     pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Choice> {
         let state = self.tasks.get(task)?;
-        if self.config.strategy == Strategy::EarliestFinish
-            && state.planned.is_none()
-            && let Measurements::Complete(earliest) = self.earliest_if_measured(now, state)
-        {
-            return earliest;
+        if self.config.strategy == Strategy::EarliestFinish && state.planned.is_none() {
+            if let Some(choice) = self.recall_choice(now, state) {
+                return Some(choice);
+            }
+            if let Some(candidates) = self.candidates_if_measured(now, state) {
+                let earliest = candidates.iter().copied().min_by_key(|choice| choice.estimate.finish());
+                (self.memo, self.memo_hint) = self.memo_of(state, candidates);
+                return earliest;
+            }
         }
         let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
         if let Some(planned) = self.as_planned(now, state, &possible) {
@@ -135,9 +133,9 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// The usual case without a list of candidates: everything that could take the task was measured.
-    fn earliest_if_measured(&self, now: Moment, state: &TaskState<H::Job>) -> Measurements {
-        let mut best: Option<Choice> = None;
+    /// The usual case, without guesses: everything that could take the task was measured.
+    fn candidates_if_measured(&self, now: Moment, state: &TaskState<H::Job>) -> Option<SmallVec<[Choice; 4]>> {
+        let mut candidates = SmallVec::new();
         for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
             let cells = self.workloads.row(state.spec.workload, rung.name);
             for device in self.device_ids() {
@@ -145,14 +143,12 @@ impl<H: Host> Scheduler<H> {
                 let assessed = self.assess_cell(now, &state.spec, Some(state), at, rung, device, cell);
                 let Ok((estimate, _)) = assessed else { continue };
                 if !estimate.measured {
-                    return Measurements::Missing;
+                    return None;
                 }
-                if best.is_none_or(|best| estimate.finish() < best.estimate.finish()) {
-                    best = Some(Choice { rung: at, device, estimate });
-                }
+                candidates.push(Choice { rung: at, device, estimate });
             }
         }
-        Measurements::Complete(best)
+        Some(candidates)
     }
 
     /// Every refusal of a task, for its error.

@@ -72,6 +72,7 @@ impl<H: Host> Scheduler<H> {
 
     /// The device was opened and answered rightly: it may be given work.
     pub fn device_opened(&mut self, now: Moment, device: DeviceId) {
+        self.things_changed();
         self.device_mut(device).health = Health::Well;
         let (line, promised) = (self.ledger.line(device), self.ledger.promised(device));
         self.note(now, || What::Returned { device });
@@ -102,6 +103,7 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         state.health = state.health.after_fault(ailment, now);
+        self.things_changed();
         self.start_epoch(device);
         self.note(now, || What::Quarantined { device, ailment });
         self.try_device(now, device);
@@ -123,6 +125,7 @@ impl<H: Host> Scheduler<H> {
         if line == before {
             return;
         }
+        self.things_changed();
         self.ledger.set_line(device, line);
         let promised = self.ledger.promised(device);
         self.note(now, || What::LineMoved { device, line, promised });

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `submit.rs` | is there room in the queue, and is the task ready? |
 //! | `choose.rs` | which rung on which device finishes first? |
+//! | `memo.rs` | was the same question answered a moment ago? |
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
 //! | `room.rs` | which idle session or reference goes to make room? |
@@ -23,6 +24,7 @@ mod devices;
 mod failed_lately;
 mod invariants;
 mod learnt;
+mod memo;
 mod place;
 mod recover;
 mod room;
@@ -134,6 +136,9 @@ pub struct Scheduler<H: Host> {
     /// How many handles hold each content.
     pins: FxHashMap<ContentKey, u32>,
     learnt: learnt::Learnt,
+    memo: Option<memo::Memo>,
+    /// The ladder of the task that was chosen for last.
+    memo_hint: Option<usize>,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -162,6 +167,8 @@ impl<H: Host> Scheduler<H> {
             leases_outside: 0,
             pins: FxHashMap::default(),
             learnt: Default::default(),
+            memo: None,
+            memo_hint: None,
             discarded: Discards::default(),
             events: None,
         }
@@ -239,6 +246,7 @@ impl<H: Host> Scheduler<H> {
     /// Takes back bytes that were promised to someone outside. A second return changes nothing.
     pub fn release(&mut self, now: Moment, lease: LeaseId) {
         if self.ledger.release(lease).is_ok() {
+            self.things_changed();
             self.leases_outside -= 1;
             self.room_appeared(now);
         }

@@ -178,6 +178,7 @@ impl<H: Host> Scheduler<H> {
             self.make_room(now, device, wanted, &Needs::nothing(), &mut discards);
         }
         let lease = self.ledger.reserve_all(&portions)?;
+        self.things_changed();
         self.leases_outside += 1;
         Ok((lease, discards))
     }

@@ -77,6 +77,7 @@ impl<H: Host> Scheduler<H> {
     /// Ends a run.
     pub fn settle(&mut self, now: Moment, run: RunId, outcome: Outcome<H>) -> Settled {
         let Some(state) = self.runs.remove(run.0) else { return Settled::Dropped };
+        self.things_changed();
         self.return_leases(&state, outcome.session);
         let settled = match outcome.result {
             _ if state.abandoned => Settled::Dropped,
@@ -129,6 +130,7 @@ impl<H: Host> Scheduler<H> {
     /// Takes a run back that its slot did not start, as if it had never been taken.
     pub fn put_back(&mut self, now: Moment, run: RunId) {
         let Some(state) = self.runs.remove(run.0) else { return };
+        self.things_changed();
         self.return_leases(&state, None);
         if let Some(task) = self.tasks.get_mut(state.task).filter(|_| !state.abandoned) {
             task.phase = Phase::Stranded;

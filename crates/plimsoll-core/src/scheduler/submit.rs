@@ -139,6 +139,7 @@ impl<H: Host> Scheduler<H> {
 
     /// What a rung of a workload is known to take on a device, from before anything ran.
     pub fn teach(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId, units: u64, run: Nanos) {
+        self.things_changed();
         self.workloads.cell_mut(workload, rung, device).cost.learn_run(units, run);
     }
 

@@ -26,8 +26,8 @@ const HELP_LOOK: usize = 16;
 pub enum SessionTurn<S> {
     /// Use this one.
     Warm(S),
-    /// Open one.
-    Open,
+    /// Open one for this rung.
+    Open(Rung),
     /// Use that of the run before, in the same slot.
     Behind,
 }
@@ -235,6 +235,7 @@ impl<H: Host> Scheduler<H> {
         }
         let mut discards = Discards::default();
         let lease = self.reserve(now, device, &needs, &mut discards)?;
+        self.things_changed();
         self.dequeue(task);
         if !estimate.measured {
             // Counted as under way until it settles.
@@ -243,7 +244,7 @@ impl<H: Host> Scheduler<H> {
         }
         let (held, session) = match behind {
             Some(key) => (Holding::Behind(key), SessionTurn::Behind),
-            None => self.hold_session(device, &needs),
+            None => self.hold_session(task, at, device, &needs),
         };
         let references = self.hold_references(task, device, &needs);
         let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
@@ -273,7 +274,7 @@ impl<H: Host> Scheduler<H> {
         state.phase = Phase::Running { run };
         state.short_since = None;
         let (waited, job) = (now.since(state.ready_at), state.job.clone());
-        let warm = !matches!(session, SessionTurn::Open);
+        let warm = !matches!(session, SessionTurn::Open(_));
         let promised = self.ledger.promised(device);
         let (rung, bytes) = (name, total);
         self.note(now, || What::Started { task, rung, device, waited, bytes, promised, warm, hits, misses });
@@ -299,7 +300,13 @@ impl<H: Host> Scheduler<H> {
         self.ledger.reserve(device, needs.task + spare).ok()
     }
 
-    fn hold_session(&mut self, device: DeviceId, needs: &Needs) -> (Holding, SessionTurn<H::Session>) {
+    fn hold_session(
+        &mut self,
+        task: TaskId,
+        at: usize,
+        device: DeviceId,
+        needs: &Needs,
+    ) -> (Holding, SessionTurn<H::Session>) {
         let key = needs.session_key;
         let id = SessionId(self.next_use());
         let on = self.device_mut(device);
@@ -310,7 +317,9 @@ impl<H: Host> Scheduler<H> {
         }
         let bytes = needs.session.unwrap_or_default();
         let lease = self.ledger.reserve(device, bytes).expect("the whole footprint was checked just before");
-        (Holding::Own(HeldSession { id, key, bytes, lease }), SessionTurn::Open)
+        let state = self.tasks.get(task).expect("it is being started");
+        let rung = state.spec.ladder.rungs()[at].clone();
+        (Holding::Own(HeldSession { id, key, bytes, lease }), SessionTurn::Open(rung))
     }
 
     fn hold_references(

@@ -412,10 +412,10 @@ impl World {
         let rung = &task.spec.ladder.rungs()[rung];
         let (footprint, cost) = (rung.footprint, task.cost);
         let account = self.devices[device.index()].account.clone();
-        let opens = matches!(session, SessionTurn::Open);
+        let opens = matches!(session, SessionTurn::Open(_));
         let session = match session {
             SessionTurn::Warm(session) => Some(session),
-            SessionTurn::Open => Some(account.allocate(footprint.session)),
+            SessionTurn::Open(_) => Some(account.allocate(footprint.session)),
             SessionTurn::Behind => None,
         };
         let speed = self.devices[device.index()].gpu.speed;
