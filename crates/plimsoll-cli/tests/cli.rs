@@ -87,8 +87,8 @@ fn devices_lists_the_cpu_with_a_passed_check() {
 fn devices_keeps_the_keys_that_programs_read() {
     let report = json(plimsoll(&["devices", "--json"]).env("PLIMSOLL_NO_GPU", "1"));
     let keys: Vec<&str> = devices(&report)[0].as_object().expect("an object").keys().map(String::as_str).collect();
-    let expected = "api bus capacity_bytes check driver free_bytes id key kind line_bytes memory_source name nature slots \
-                    unused_because used";
+    let expected = "api bus capacity_bytes check driver free_bytes id key kind limit_bytes line_bytes memory_source \
+                    name nature slots unused_because used";
     let mut sorted = keys;
     sorted.sort_unstable();
     assert_eq!(sorted.join(" "), expected);
@@ -349,4 +349,69 @@ fn a_profile_of_another_machine_is_refused_with_the_reason() {
     let (code, said) = refused(&mut profile_command(&file, &["export", "nowhere.toml"]));
     assert_eq!(code, 1);
     assert!(said.contains("plimsoll bench"), "{said}");
+}
+
+#[test]
+fn bench_measures_every_device_and_rung_and_keeps_it() {
+    let folder = folder();
+    let (file, trace) = (folder.path().join("profile.toml"), folder.path().join("trace.json"));
+    let arguments = ["bench", "--quick", "--json", "--software-gpu", "--trace", trace.to_str().expect("text")];
+    let report = json(plimsoll(&arguments).env("PLIMSOLL_PROFILE", &file));
+    let cells = report["cells"].as_array().expect("a list");
+    for (device, rung) in [("cpu", "cpu"), ("gpu0", "gpu-full"), ("gpu0", "gpu-strip")] {
+        let cell = cells.iter().find(|cell| cell["device"] == device && cell["rung"] == rung);
+        let cell = cell.unwrap_or_else(|| panic!("no {rung} on {device}: {report}"));
+        assert!(cell["run_ns"].as_u64().is_some_and(|run| run > 0) && cell["failure"].is_null(), "{cell}");
+        assert_eq!(cell["bytes_peak"], cell["bytes_predicted"], "the footprint is exact: {cell}");
+    }
+    let kept = json(&mut profile_command(&file, &["show", "--json"]));
+    assert_eq!(kept["profile"]["state"], "fresh");
+    assert!(kept["cells"].as_array().is_some_and(|cells| cells.len() >= 5), "{kept}");
+    let entries: Vec<Value> = serde_json::from_slice(&std::fs::read(&trace).expect("written")).expect("JSON");
+    assert!(entries.iter().any(|entry| entry["cat"] == "run"), "a trace has runs");
+}
+
+#[test]
+fn bench_says_when_the_profile_cannot_be_written() {
+    let folder = folder();
+    let (code, said) = refused(plimsoll(&["bench", "--quick", "--no-gpu"]).env("PLIMSOLL_PROFILE", folder.path()));
+    assert_eq!(code, 1);
+    assert!(said.starts_with("error:"), "{said}");
+}
+
+fn graph(name: &str) -> String {
+    format!("{}/../plimsoll-testkit/graphs/{name}.tsv", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn replay_tells_makespan_bound_and_ratio() {
+    let (cholesky, layered) = (graph("cholesky10"), graph("layered"));
+    let arguments = ["sim", "replay", "--graph", &cholesky, &layered, "--cpu", "2", "--gpu", "3"];
+    let report = json(plimsoll(&arguments).arg("--json"));
+    let row = &report["graphs"][0];
+    assert_eq!(
+        (&row["graph"], &row["tasks"], &row["lower_bound_us"]),
+        (&"cholesky10".into(), &220.into(), &127e3.into())
+    );
+    let ratio = row["ratio"].as_f64().expect("a number");
+    assert!((1.0..1.16).contains(&ratio), "{row}");
+    assert!((row["makespan_us"].as_f64().expect("a number") / 127e3 - ratio).abs() < 1e-9, "{row}");
+    let shown = printed(&mut plimsoll(&arguments));
+    assert!(shown.contains("cholesky10") && shown.contains("Simulated on 2 CPU slots and 3 GPUs"), "{shown}");
+}
+
+#[test]
+fn replay_says_what_is_wrong_with_a_graph() {
+    let folder = folder();
+    let file = folder.path().join("wrong.tsv");
+    std::fs::write(&file, "0\t0\t10\t10\t1\t-\n1\t0\t10\tten\t1\t0\n").expect("written");
+    let name = file.to_str().expect("text");
+    let (code, said) = refused(&mut plimsoll(&["sim", "replay", "--graph", name]));
+    assert_eq!(code, 1);
+    assert!(said.contains("wrong.tsv") && said.contains("line 2"), "{said}");
+    let (_, said) = refused(&mut plimsoll(&["sim", "replay", "--graph", name, "--cpu", "0", "--gpu", "0"]));
+    assert!(said.contains("raise --cpu or --gpu"), "{said}");
+    assert_eq!(refused(&mut plimsoll(&["sim", "replay"])).0, 2);
+    let (_, said) = refused(&mut plimsoll(&["sim", "replay", "--graph", "no-such-file.tsv"]));
+    assert!(said.contains("no-such-file.tsv"), "{said}");
 }

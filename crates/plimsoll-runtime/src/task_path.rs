@@ -198,15 +198,20 @@ pub(crate) fn hand_in_set<W: Workload>(
     let result = board.scheduler.submit_all(now, described);
     board.ring(shared.attendant_bell());
     shared.release(board);
-    result.map_err(|(reason, described)| {
-        drop(described);
-        let members = jobs.into_iter().map(|(job, wishes, after)| {
-            let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-            let task = Task { input: job.input, references: job.references, wishes };
-            SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
-        });
-        SetRefused { set: members.collect(), reason }
-    })
+    let (reason, described) = match result {
+        Ok(ids) => {
+            quietly(move || drop(jobs));
+            return Ok(ids);
+        }
+        Err(refused) => refused,
+    };
+    drop(described);
+    let members = jobs.into_iter().map(|(job, wishes, after)| {
+        let job = Arc::into_inner(job).expect("a refused job is nobody else's");
+        let task = Task { input: job.input, references: job.references, wishes };
+        SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
+    });
+    Err(SetRefused { set: members.collect(), reason })
 }
 
 /// Waits until a task may have ended; `false` if the time is over.

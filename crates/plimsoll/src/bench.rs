@@ -32,13 +32,16 @@ pub struct BenchCell {
     pub workload: String,
     /// The rung.
     pub rung: &'static str,
-    /// The device.
+    /// The device. Left out of JSON, where devices go by their names.
+    #[serde(skip)]
     pub device: DeviceId,
     /// Pixels or numbers.
     pub units: u64,
     /// The median time of a run; `None` if it failed.
+    #[serde(rename = "run_ns")]
     pub run: Option<Nanos>,
     /// What opening the session took, if this cell did.
+    #[serde(rename = "open_ns")]
     pub open: Option<Nanos>,
     /// Runs measured.
     pub samples: usize,
