@@ -40,7 +40,7 @@ pub(crate) const ALL: &[Step] = &[
         name: "test",
         what: "unit, integration, architecture and doc tests",
         needs_gpu: true,
-        arguments: &["test", "--workspace"],
+        arguments: &["test", "--workspace", "--no-fail-fast"],
         ..PLAIN
     },
     Step {

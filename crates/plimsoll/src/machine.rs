@@ -214,6 +214,8 @@ impl Card {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Bytes;
+
     use super::*;
 
     #[test]
@@ -267,7 +269,7 @@ mod tests {
         let machine = Machine::open(&options);
         let names: Vec<String> = machine.names.iter().map(DeviceName::to_string).collect();
         assert_eq!(names[..4], ["cpu", "gpu0", "gpu1", "gpu2"], "{:?}", machine.problems);
-        let capacities = machine.devices[1..4].iter().map(|device| device.memory().capacity);
-        assert!(capacities.clone().all(|capacity| capacity.0 == 256 << 20), "{:?}", capacities.collect::<Vec<_>>());
+        let limits: Vec<_> = machine.devices[1..4].iter().map(|device| device.memory().limit).collect();
+        assert_eq!(limits, [Some(Bytes::mib(256)); 3]);
     }
 }

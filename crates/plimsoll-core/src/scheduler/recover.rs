@@ -32,7 +32,6 @@ impl<H: Host> Scheduler<H> {
             state.attempts.push(Attempt { rung: key.rung, device, setback: Setback::Failed(fault) });
             state.phase = super::state::Phase::Stranded;
         }
-        // First the task, so that its next choice is in place if the quarantine empties queues.
         // A fault of a life that is already over says nothing of the one that began since.
         if let Some(ailment) = ailment.filter(|_| run.epoch == self.device(device).epoch) {
             self.quarantine(now, device, ailment);

@@ -29,6 +29,12 @@ impl<H: Host> Default for Discards<H> {
 }
 
 impl<H: Host> Discards<H> {
+    /// Takes over what another has to drop.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.sessions.extend(other.sessions);
+        self.references.extend(other.references);
+    }
+
     /// Whether there is nothing to drop.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.references.is_empty()
@@ -177,8 +183,15 @@ impl<H: Host> Scheduler<H> {
         for &(device, wanted) in &portions {
             self.make_room(now, device, wanted, &Needs::nothing(), &mut discards);
         }
-        let lease = self.ledger.reserve_all(&portions)?;
+        let reserved = self.ledger.reserve_all(&portions);
         self.things_changed();
+        let lease = match reserved {
+            Ok(lease) => lease,
+            Err(shortfall) => {
+                self.discarded.extend(discards);
+                return Err(shortfall);
+            }
+        };
         self.leases_outside += 1;
         Ok((lease, discards))
     }

@@ -234,7 +234,10 @@ impl<H: Host> Scheduler<H> {
             needs.session = None;
         }
         let mut discards = Discards::default();
-        let lease = self.reserve(now, device, &needs, &mut discards)?;
+        let Some(lease) = self.reserve(now, device, &needs, &mut discards) else {
+            self.discarded.extend(discards);
+            return None;
+        };
         self.things_changed();
         self.dequeue(task);
         if !estimate.measured {
