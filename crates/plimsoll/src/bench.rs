@@ -62,8 +62,21 @@ pub struct BenchProgress {
     pub done: usize,
     /// Cells to measure.
     pub total: usize,
-    /// The one being measured now.
-    pub now: String,
+    /// The one being measured now; `None` at the end.
+    pub now: Option<BenchStep>,
+}
+
+/// A cell that is about to be measured.
+#[derive(Copy, Clone, Debug)]
+pub struct BenchStep {
+    /// The probe, for example `blur`.
+    pub probe: &'static str,
+    /// Its input is a square of this side.
+    pub side: usize,
+    /// The rung.
+    pub rung: &'static str,
+    /// The device.
+    pub device: DeviceId,
 }
 
 /// What a machine measured.
@@ -86,13 +99,13 @@ pub fn bench(
     let plan = plan(orchestrator, options);
     let mut cells = Vec::with_capacity(plan.len());
     for (done, step) in plan.iter().enumerate() {
-        progress(BenchProgress { done, total: plan.len(), now: step.label() });
+        progress(BenchProgress { done, total: plan.len(), now: Some(step.named()) });
         cells.push(match step.probe {
             Probe::Blur => measure(orchestrator, &blur, step, blur_input),
             Probe::Sum => measure(orchestrator, &sum, step, sum_input),
         });
     }
-    progress(BenchProgress { done: plan.len(), total: plan.len(), now: String::new() });
+    progress(BenchProgress { done: plan.len(), total: plan.len(), now: None });
     BenchReport { cells, took: began.elapsed() }
 }
 
@@ -111,12 +124,12 @@ struct Step {
 }
 
 impl Step {
-    fn label(&self) -> String {
-        let name = match self.probe {
+    fn named(&self) -> BenchStep {
+        let probe = match self.probe {
             Probe::Blur => "blur",
             Probe::Sum => "sum",
         };
-        format!("{name} {0}×{0} on {1}, {2}", self.side, self.device, self.rung)
+        BenchStep { probe, side: self.side, rung: self.rung, device: self.device }
     }
 }
 

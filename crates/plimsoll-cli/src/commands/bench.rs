@@ -7,10 +7,10 @@ use clap::Args as ClapArgs;
 use comfy_table::Cell;
 use comfy_table::CellAlignment::{Left, Right};
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll::bench::{BenchCell, BenchOptions, BenchReport, bench};
+use plimsoll::bench::{BenchCell, BenchOptions, BenchReport, BenchStep, bench};
 use plimsoll::machine::{DeviceName, Machine};
 use plimsoll::{Orchestrator, Shutdown, profile};
-use plimsoll_core::{Bytes, Nanos};
+use plimsoll_core::{Bytes, DeviceId, Nanos};
 use plimsoll_runtime::telemetry::{TraceHandle, TraceWriter};
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
         trace_handle = Some(handle);
     }
     let orchestrator = builder.build();
-    let report = measure(&orchestrator, BenchOptions { quick: args.quick });
+    let report = measure(&orchestrator, BenchOptions { quick: args.quick }, &opened.names);
     orchestrator.save_profile().map_err(Stop::failed)?;
     orchestrator.shutdown(Shutdown::Cancel);
     if let Some(handle) = trace_handle {
@@ -74,17 +74,26 @@ fn start_trace(to: &std::path::Path, names: &[DeviceName]) -> Result<(TraceWrite
 }
 
 /// On a terminal only; indicatif draws nothing elsewhere.
-fn measure(orchestrator: &Orchestrator, options: BenchOptions) -> BenchReport {
+fn measure(orchestrator: &Orchestrator, options: BenchOptions, names: &[DeviceName]) -> BenchReport {
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len}, {eta} left  {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(0).with_style(style);
     let report = bench(orchestrator, options, |progress| {
         bar.set_length(progress.total as u64);
         bar.set_position(progress.done as u64);
-        bar.set_message(progress.now);
+        bar.set_message(progress.now.map_or_else(String::new, |step| label(&step, names)));
     });
     bar.finish_and_clear();
     report
+}
+
+fn label(step: &BenchStep, names: &[DeviceName]) -> String {
+    let BenchStep { probe, side, rung, device } = step;
+    format!("{probe} {side}×{side}, {} {rung}", name_of(*device, names))
+}
+
+fn name_of(device: DeviceId, names: &[DeviceName]) -> String {
+    names.get(device.index()).map_or_else(|| device.to_string(), ToString::to_string)
 }
 
 /// What is shown. The names of its fields are a promise to other programs.
@@ -104,10 +113,7 @@ struct ShownCell<'a> {
 
 impl<'a> Shown<'a> {
     fn new(report: &'a BenchReport, names: &[DeviceName], profile: PathBuf) -> Self {
-        let cells = report.cells.iter().map(|cell| {
-            let name = names.get(cell.device.index());
-            ShownCell { device: name.map_or_else(|| cell.device.to_string(), ToString::to_string), cell }
-        });
+        let cells = report.cells.iter().map(|cell| ShownCell { device: name_of(cell.device, names), cell });
         Self { cells: cells.collect(), seconds: report.took.as_secs_f64(), profile }
     }
 
@@ -128,12 +134,26 @@ impl<'a> Shown<'a> {
             table.add_row(row(device, cell));
         }
         output::print_table(&table)?;
+        self.print_remarks()?;
         output::line(format_args!(
             "\nMeasured {} cells in {:.1} s; the profile is at {}",
             self.cells.len(),
             self.seconds,
             self.profile.display()
         ))
+    }
+}
+
+impl Shown<'_> {
+    fn print_remarks(&self) -> Ended {
+        if self.cells.iter().any(|shown| shown.cell.noisy) {
+            output::line("\nnoisy: the samples disagreed although they were taken again; the machine was busy")?;
+        }
+        for ShownCell { device, cell } in self.cells.iter().filter(|shown| shown.cell.failure.is_some()) {
+            let why = cell.failure.as_deref().unwrap_or_default();
+            output::line(format_args!("\n{} {} on {device} failed: {why}", cell.workload, cell.rung))?;
+        }
+        Ok(())
     }
 }
 
@@ -156,8 +176,8 @@ fn row(device: &str, cell: &BenchCell) -> Vec<Cell> {
 
 fn remark(cell: &BenchCell) -> Cell {
     match (&cell.failure, cell.noisy) {
-        (Some(failure), _) => output::bad(failure.lines().next().unwrap_or_default()),
-        (None, true) => output::faint("noisy: the machine was busy"),
+        (Some(_), _) => output::bad("failed"),
+        (None, true) => output::faint("noisy"),
         (None, false) => Cell::new(""),
     }
 }
