@@ -78,3 +78,14 @@ pub(crate) fn bad(text: impl Display) -> Cell {
 pub(crate) fn faint(text: impl Display) -> Cell {
     Cell::new(text).add_attribute(Attribute::Dim)
 }
+
+/// A number of units as people say it.
+pub(crate) fn count(units: u64) -> String {
+    let value = units as f64;
+    match units {
+        0..10_000 => units.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}M", value / 1e6),
+        _ => format!("{:.1}G", value / 1e9),
+    }
+}

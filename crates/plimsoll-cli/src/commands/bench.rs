@@ -147,7 +147,7 @@ impl<'a> Shown<'a> {
 impl Shown<'_> {
     fn print_remarks(&self) -> Ended {
         if self.cells.iter().any(|shown| shown.cell.noisy) {
-            output::line("\nnoisy: the samples disagreed although they were taken again; the machine was busy")?;
+            output::line("\nnoisy: samples disagreed even when taken again; the machine was busy")?;
         }
         for ShownCell { device, cell } in self.cells.iter().filter(|shown| shown.cell.failure.is_some()) {
             let why = cell.failure.as_deref().unwrap_or_default();
@@ -158,16 +158,16 @@ impl Shown<'_> {
 }
 
 fn row(device: &str, cell: &BenchCell) -> Vec<Cell> {
-    let rate = cell.run.map(|run| cell.units as f64 / run.as_secs_f64().max(1e-9) / 1e6);
+    let rate = cell.run.map(|run| cell.units as f64 / run.as_secs_f64().max(1e-9));
     let span = |span: Option<Nanos>| span.map_or_else(String::new, |span| span.to_string());
     let bytes = |bytes: Bytes| if bytes == Bytes::ZERO { String::new() } else { bytes.to_string() };
     vec![
         Cell::new(device),
         Cell::new(cell.workload.trim_start_matches("probe-")),
         Cell::new(cell.rung),
-        Cell::new(cell.units),
+        Cell::new(output::count(cell.units)),
         Cell::new(span(cell.run)),
-        Cell::new(rate.map_or_else(String::new, |rate| format!("{rate:.1} M"))),
+        Cell::new(rate.map_or_else(String::new, |rate| output::count(rate as u64))),
         Cell::new(span(cell.open)),
         Cell::new(bytes(cell.bytes_peak)),
         remark(cell),

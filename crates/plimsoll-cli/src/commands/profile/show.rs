@@ -236,7 +236,7 @@ impl Report {
             let FailureReport { workload, rung, units, bytes, moment, .. } = failure;
             let device = failure.device.as_ref().unwrap_or(&failure.device_key);
             let left = span(failure.until.0.saturating_sub(now.0));
-            let size = count(*units);
+            let size = output::count(*units);
             output::line(format_args!("  {workload}, {rung} on {device}: {size} ({bytes}) {moment}, for {left} more"))?;
         }
         Ok(())
@@ -259,7 +259,7 @@ impl About {
 impl CellReport {
     fn row(&self) -> Vec<TableCell> {
         let size = |size: Option<&SizeReport>| match size {
-            Some(size) => TableCell::new(format!("{} in {}", count(size.units), size.median_ns)),
+            Some(size) => TableCell::new(format!("{} in {}", output::count(size.units), size.median_ns)),
             None => TableCell::new("-"),
         };
         let device = match &self.device {
@@ -275,17 +275,6 @@ impl CellReport {
             size(self.sizes.first()),
             size(self.sizes.last()),
         ]
-    }
-}
-
-/// A number of units as people say it.
-fn count(units: u64) -> String {
-    let value = units as f64;
-    match units {
-        0..10_000 => units.to_string(),
-        10_000..1_000_000 => format!("{:.1}k", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1}M", value / 1e6),
-        _ => format!("{:.1}G", value / 1e9),
     }
 }
 
