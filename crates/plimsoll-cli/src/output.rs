@@ -89,3 +89,13 @@ pub(crate) fn count(units: u64) -> String {
         _ => format!("{:.1}G", value / 1e9),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        assert_eq!([0, 9_999, 10_000, 16_777_216].map(count), ["0", "9999", "10.0k", "16.8M"]);
+    }
+}

@@ -295,7 +295,6 @@ mod tests {
 
     #[test]
     fn figures_are_said_as_people_say_them() {
-        assert_eq!([0, 9_999, 10_000, 16_777_216].map(count), ["0", "9999", "10.0k", "16.8M"]);
         assert_eq!([1, 59, 3_600, 172_800].map(span), ["1 second", "59 seconds", "1 hour", "2 days"]);
     }
 
