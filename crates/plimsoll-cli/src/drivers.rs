@@ -12,8 +12,8 @@ const NO_DEVICE_SELECT: &str = "NODEVICE_SELECT";
 /// Who uses that layer on purpose sets one of these.
 const DEVICE_CHOSEN: [&str; 2] = ["MESA_VK_DEVICE_SELECT", "DRI_PRIME"];
 
-/// Threads of each connection to Mesa's software GPU. With one, its logical parts behave like cards of their own: two
-/// of them did 97 blurs a second where they did 50 while sharing threads.
+/// Threads of each connection to Mesa's software GPU. With one, its logical parts behave like cards of their own
+/// instead of waiting for each other's threads.
 const SOFTWARE_GPU_THREADS: &str = "LP_NUM_THREADS";
 
 pub(crate) fn prepare(machine: &MachineArgs) {

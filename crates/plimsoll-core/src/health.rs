@@ -11,7 +11,7 @@ use crate::{Moment, Nanos};
 pub const RETRY_MIN: Nanos = Nanos::millis(100);
 /// The longest wait between two tries: long enough to cost nothing, short enough for a driver update to be noticed.
 pub const RETRY_MAX: Nanos = Nanos::seconds(60);
-/// Failed tries in a row after which a device counts as gone for this process: about twelve minutes of trying.
+/// Failed tries in a row after which a device counts as gone for this process: almost eleven minutes of trying.
 pub const TRIES_MAX: u32 = 20;
 
 /// Why a device is in quarantine.

@@ -21,7 +21,7 @@ const RADIUS: usize = 4;
 /// What to measure.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct BenchOptions {
-    /// Small sizes only: seconds instead of a minute.
+    /// Small sizes only.
     pub quick: bool,
 }
 

@@ -22,7 +22,7 @@ use crate::stop::{Ended, Stop, warn};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Small sizes only: seconds instead of a minute
+    /// Small sizes only
     #[arg(long)]
     quick: bool,
     /// Print JSON, with times in nanoseconds and sizes in bytes

@@ -92,7 +92,10 @@ impl<H: Host> Scheduler<H> {
     /// The cheapest measured rung of a task on a device.
     fn known_cost(&self, now: Moment, spec: &TaskSpec, device: DeviceId) -> Option<Nanos> {
         let rungs = spec.ladder.rungs().iter().enumerate();
-        let estimates = rungs.filter_map(|(at, rung)| self.assess(now, spec, None, at, rung, device).ok());
+        let estimates = rungs.filter_map(|(at, rung)| {
+            let cell = self.workloads.cell(spec.workload, rung.name, device);
+            self.assess(now, spec, None, at, device, cell).ok()
+        });
         estimates.filter(|(estimate, _)| estimate.measured).map(|(estimate, _)| estimate.occupies()).min()
     }
 }

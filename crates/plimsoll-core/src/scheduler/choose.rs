@@ -91,7 +91,7 @@ impl<H: Host> Scheduler<H> {
         let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
         });
-        let chosen = self.preview(spec, &possible);
+        let chosen = self.preview(&possible);
         for Possible { choice, .. } in &possible {
             let refusal = chosen.filter(|best| best != choice).map(|best| {
                 let later = choice.estimate.finish() - best.estimate.finish();
@@ -139,8 +139,7 @@ impl<H: Host> Scheduler<H> {
         for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
             let cells = self.workloads.row(state.spec.workload, rung.name);
             for device in self.device_ids() {
-                let cell = cells.get(device.index());
-                let assessed = self.assess_cell(now, &state.spec, Some(state), at, rung, device, cell);
+                let assessed = self.assess(now, &state.spec, Some(state), at, device, cells.get(device.index()));
                 let Ok((estimate, _)) = assessed else { continue };
                 if !estimate.measured {
                     return None;
@@ -166,14 +165,15 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.tasks.get(task) else { return SmallVec::new() };
         let rungs = state.spec.ladder.rungs().iter().enumerate();
         let assessed = rungs.filter_map(|(at, rung)| {
-            let (estimate, _) = self.assess(now, &state.spec, Some(state), at, rung, device).ok()?;
+            let cell = self.workloads.cell(state.spec.workload, rung.name, device);
+            let (estimate, _) = self.assess(now, &state.spec, Some(state), at, device, cell).ok()?;
             Some(Choice { rung: at, device, estimate })
         });
         assessed.collect()
     }
 
-    fn preview(&self, spec: &TaskSpec, possible: &Possibles) -> Option<Choice> {
-        debug_assert!(!spec.ladder.rungs().is_empty());
+    /// The choice as it would be made now, without taking a turn from the balancer.
+    fn preview(&self, possible: &Possibles) -> Option<Choice> {
         match self.config.strategy {
             Strategy::EarliestFinish => earliest(possible),
             strategy => {
@@ -193,8 +193,9 @@ impl<H: Host> Scheduler<H> {
     ) -> Possibles {
         let mut possible = Possibles::new();
         for (at, rung) in spec.ladder.rungs().iter().enumerate() {
+            let cells = self.workloads.row(spec.workload, rung.name);
             for device in self.device_ids() {
-                match self.assess(now, spec, state, at, rung, device) {
+                match self.assess(now, spec, state, at, device, cells.get(device.index())) {
                     Ok((estimate, exploring)) => {
                         possible.push(Possible { choice: Choice { rung: at, device, estimate }, exploring });
                     }
@@ -206,31 +207,18 @@ impl<H: Host> Scheduler<H> {
         possible
     }
 
+    /// What the `at`-th rung would cost on a device, and how many attempts there are still unmeasured; or why not.
+    #[inline]
     pub(super) fn assess(
         &self,
         now: Moment,
         spec: &TaskSpec,
         state: Option<&TaskState<H::Job>>,
         at: usize,
-        rung: &Rung,
-        device: DeviceId,
-    ) -> Result<(Estimate, u32), Refusal> {
-        let cell = self.workloads.cell(spec.workload, rung.name, device);
-        self.assess_cell(now, spec, state, at, rung, device, cell)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one question with everything it depends on, asked in one place")]
-    #[inline]
-    fn assess_cell(
-        &self,
-        now: Moment,
-        spec: &TaskSpec,
-        state: Option<&TaskState<H::Job>>,
-        at: usize,
-        rung: &Rung,
         device: DeviceId,
         cell: Option<&CostCell>,
     ) -> Result<(Estimate, u32), Refusal> {
+        let rung = &spec.ladder.rungs()[at];
         self.may_run(spec, at, rung, device)?;
         let bytes = self.bytes_of(spec, rung, cell);
         if let Some(failed) = cell.and_then(|cell| cell.cost.refuses(spec.units, bytes, now)) {

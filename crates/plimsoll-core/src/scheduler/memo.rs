@@ -1,6 +1,7 @@
 //! Memo: the candidates of the task that was chosen for last. Tasks come in runs of the same kind, and between two of
 //! them, handed in together, nothing but the queues has changed.
-//! Never outlives a change of anything else a choice depends on: whoever changes it calls `things_changed`.
+//! Never outlives a change of anything else a choice depends on: whoever changes it calls `things_changed`. Time alone
+//! does not: a remembered failure that expires counts until the next run starts or ends.
 //! Invariant: with or without the memo the choice is the same (`tests::the_memo_never_changes_a_choice`).
 
 use smallvec::SmallVec;
