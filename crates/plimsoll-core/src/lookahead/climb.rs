@@ -11,11 +11,9 @@ use crate::dice::Dice;
 
 /// Of 100 moves, those that let a task on the chain overtake one it waited for …
 const OVERTAKE: usize = 40;
-/// … those that send it to another class; the rest trade places with a neighbour. Shares of 20 to 60
-/// came out within 0.2 % of each other.
+/// … those that send it to another class; the rest trade places with a neighbour.
 const REHOME: usize = 35;
-/// How far in rank a neighbour is. 10, 30 and the whole set came out alike at the default budget; near ones are slightly
-/// better from 1000 simulations on.
+/// How far in rank a neighbour is: near, so that a trade stays a small change.
 const NEAR: usize = 16;
 /// Moves tried per simulation allowed. Some change nothing (the class picked is the task's own) and cost nothing, but
 /// in a set where none changes anything the search has to end too.
@@ -62,7 +60,7 @@ impl<'p> Climb<'p> {
     /// Tries moves until the makespan is at most `goal` or the simulations are used up; returns how many were used.
     ///
     /// A move that leaves the makespan as it is stays: it changes which tasks are on the chain, which is how the climb
-    /// crosses plains. Accepting worse moves for a while (annealing from 0.5 % or 2 %) was no better up to 10 000.
+    /// crosses plains.
     pub(super) fn run(&mut self, simulations: u32, goal: u64) -> u32 {
         let mut used = 0;
         for _ in 0..simulations.saturating_mul(TRIES) {

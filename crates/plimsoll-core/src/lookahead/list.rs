@@ -31,10 +31,8 @@ pub(super) struct Recipe {
 }
 
 /// The recipes in the order in which they are tried: chosen greedily from 72 (two orders, nine tilts, four spills) on
-/// 192 generated cells (independent, layered, pipelines, fork and join, trees, tiled LU, random), not on the benchmark,
-/// so that the benchmark's figure is one of sets the recipes have not seen. Best of the first one, two, … six there:
-/// 1.109, 1.098, 1.090, 1.088, 1.086, 1.085 times the bound; all 72 reach 1.083. Five that were chosen on the benchmark
-/// reached 1.065 on it against 1.082 for these, but 1.119 on each of its graphs when chosen on the other three.
+/// generated sets (independent, layered, pipelines, fork and join, trees, tiled LU, random), not on the benchmark, so
+/// that the benchmark's figure is one of sets the recipes have not seen.
 pub(super) const RECIPES: [Recipe; 6] = [
     // The border sits on some task's own ratio: one side has to take all tasks of that ratio, and 5 % decides which.
     Recipe { order: Order::Mean, tilt: 1.05, spill: 1.0 },

@@ -22,9 +22,7 @@ use evaluate::{Draft, Simulator, Trace, UNLIMITED};
 use list::{Drafter, RECIPES};
 use problem::Problem;
 
-/// Candidate plans that [`Budget::default`] allows: 1.7 ms for 250 tasks, where sets of that size ran 190 ms on average.
-/// Half as many would make the plan 0.9 ms longer and be ready 0.7 ms sooner; twice as many, 0.5 ms shorter and 1.5 ms
-/// later.
+/// Candidate plans that [`Budget::default`] allows: about 2 ms for 250 tasks. `README.md` has what more would gain.
 pub const SIMULATIONS_DEFAULT: u32 = 256;
 
 /// Sets up to this size get their whole budget. Larger ones get a share of it, so that the work of a plan is bounded
