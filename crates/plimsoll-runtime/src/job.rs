@@ -14,7 +14,7 @@ use crate::gauge::Gauge;
 use crate::mailbox::Mailbox;
 use crate::task::Reference;
 use crate::task_path::Known;
-use crate::workload::{Context, Prepared, Session, Workload};
+use crate::workload::{Cancellation, Context, Prepared, Session, Workload};
 
 /// What the scheduler carries for the runtime.
 pub(crate) struct Runtime;
@@ -141,7 +141,7 @@ impl<W: Workload> Job for TypedJob<W> {
         references: &[Prepared],
         backend: &mut dyn Backend,
     ) -> Result<Box<dyn Any + Send>, Fault> {
-        let mut context = Context { backend, references, cancelled: &self.stopped };
+        let mut context = Context { backend, references, cancellation: Cancellation(&self.stopped) };
         let output = self.session(open)?.run(&self.input, &mut context)?;
         Ok(Box::new(output))
     }

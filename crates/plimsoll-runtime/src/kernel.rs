@@ -124,4 +124,17 @@ impl Twin<'_> {
         let (from, to) = self.words_from_to(from, to);
         (bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to))
     }
+
+    /// Every buffer as floats, by what the kernel does with it: those it only reads, then those it writes, each in the
+    /// order of their bindings. For kernels with more than one buffer of a kind.
+    pub fn reads_and_writes(&mut self) -> (Vec<&[f32]>, Vec<&mut [f32]>) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for words in &mut self.buffers {
+            match words {
+                Words::Read(words) => reads.push(bytemuck::cast_slice(words)),
+                Words::Write(words) => writes.push(bytemuck::cast_slice_mut(words)),
+            }
+        }
+        (reads, writes)
+    }
 }

@@ -42,7 +42,7 @@ pub use run_all::{Ordered, RunAll};
 pub use shared::Listener;
 pub use task::{Reference, SetMember, Task};
 pub use ticket::Ticket;
-pub use workload::{Content, Context, Prepared, Session, Workload};
+pub use workload::{Cancellation, Content, Context, Prepared, Session, Workload};
 
 /// The scheduler as the runtime drives it.
 pub(crate) type Core = plimsoll_core::Scheduler<job::Runtime>;

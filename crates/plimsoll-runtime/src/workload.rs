@@ -76,7 +76,28 @@ pub struct Context<'a> {
     pub backend: &'a mut dyn Backend,
     /// Its references, in the order in which the task named them.
     pub references: &'a [Prepared],
-    pub(crate) cancelled: &'a AtomicBool,
+    /// Whether its result is still wanted.
+    pub cancellation: Cancellation<'a>,
+}
+
+/// Whether a task's result is still wanted.
+#[derive(Copy, Clone, Debug)]
+pub struct Cancellation<'a>(pub(crate) &'a AtomicBool);
+
+impl Cancellation<'_> {
+    /// Work that nobody can cancel, such as preparing a reference that other tasks want too.
+    pub fn never() -> Cancellation<'static> {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Cancellation(&NEVER)
+    }
+
+    /// Long work asks now and then.
+    ///
+    /// # Errors
+    /// [`Fault::Cancelled`] if the result is not wanted any more, to be passed on with `?`.
+    pub fn check(self) -> Result<(), Fault> {
+        if self.0.load(Ordering::Relaxed) { Err(Fault::Cancelled) } else { Ok(()) }
+    }
 }
 
 impl Context<'_> {
@@ -85,7 +106,7 @@ impl Context<'_> {
     /// # Errors
     /// [`Fault::Cancelled`] if it is not, to be passed on with `?`.
     pub fn check_cancelled(&self) -> Result<(), Fault> {
-        if self.cancelled.load(Ordering::Relaxed) { Err(Fault::Cancelled) } else { Ok(()) }
+        self.cancellation.check()
     }
 
     /// A reference as the type that [`Session::prepare`] gave it.

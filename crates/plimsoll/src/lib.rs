@@ -33,13 +33,15 @@ pub use plimsoll_core::{
     Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, Nanos, Place,
     Priority, Quality, Refusal, Rung, Setback, Shortfall, SubmitRefusal, TaskError, TaskId,
 };
+/// Images and their quality metrics.
+pub use plimsoll_image as image;
 pub use plimsoll_runtime::profile_file::ProfileFile;
 pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
-    Access, Backend, Buffer, Builder, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Inbox, Kernel, Launch,
-    Lease, Listener, Orchestrator, Ordered, POISON, Prepared, Reference, Registered, RunAll, Session, SetMember,
-    SetRefused, Shutdown, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin, Words, Workload, read_floats,
-    workload,
+    Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Inbox,
+    Kernel, Launch, Lease, Listener, Orchestrator, Ordered, POISON, Prepared, Reference, Registered, RunAll, Session,
+    SetMember, SetRefused, Shutdown, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin, Words, Workload,
+    read_floats, workload,
 };
 
 #[cfg(doctest)]

@@ -16,6 +16,7 @@ const ARROWS: &[Arrow] = &[
     Arrow { from: "plimsoll-core", to: &[], tests: &[] },
     Arrow { from: "plimsoll-runtime", to: &["plimsoll-core"], tests: &[] },
     Arrow { from: "plimsoll-wgpu", to: &["plimsoll-core", "plimsoll-runtime"], tests: &[] },
+    Arrow { from: "plimsoll-image", to: &["plimsoll-core", "plimsoll-runtime"], tests: &["plimsoll-wgpu"] },
     Arrow {
         from: "plimsoll-testkit",
         to: &["plimsoll-core", "plimsoll-runtime"],
@@ -23,7 +24,7 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         from: "plimsoll",
-        to: &["plimsoll-core", "plimsoll-runtime", "plimsoll-wgpu"],
+        to: &["plimsoll-core", "plimsoll-image", "plimsoll-runtime", "plimsoll-wgpu"],
         tests: &["plimsoll-testkit"],
     },
     Arrow {

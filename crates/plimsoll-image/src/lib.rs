@@ -1,0 +1,16 @@
+//! Images, and what is done with them on every device.
+//!
+//! [`Image`] holds pixels in memory; [`metrics`] compares images. Each metric is a
+//! [`Workload`](plimsoll_runtime::Workload): hand its tasks to an orchestrator, and they run whole or in strips on a
+//! GPU, or on the CPU, with the same answer.
+
+mod feed;
+mod footprint;
+mod image;
+mod kernels;
+pub mod metrics;
+mod planes;
+mod run;
+mod transfer;
+
+pub use image::{Image, ImageRefused, SampleKind, Samples, Shape, Size};

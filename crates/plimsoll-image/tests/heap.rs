@@ -1,0 +1,85 @@
+//! What the CPU rung says it needs is what it takes from the heap. One test alone in its process, because its allocator
+//! counts everything that happens there.
+#![expect(unsafe_code, reason = "an allocator cannot be written without")]
+
+#[path = "metrics/pairs.rs"]
+#[expect(dead_code, reason = "this binary needs one kind of pair only")]
+mod pairs;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use plimsoll_image::metrics::Metric;
+use plimsoll_runtime::{Orchestrator, Task, Workload};
+
+use pairs::{of_every_kind, size};
+
+/// How much of what a rung asks for it uses at least. Asking for more than is used keeps other work waiting.
+const USED_LEAST: f64 = 0.6;
+/// What a task takes that has nothing to do with its image.
+const SMALL_CHANGE: u64 = 300_000;
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn add(bytes: usize) {
+    let now = NOW.fetch_add(bytes, Relaxed) + bytes;
+    PEAK.fetch_max(now, Relaxed);
+}
+
+// SAFETY: passes every call on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        add(layout.size());
+        // SAFETY: as our caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        add(layout.size());
+        // SAFETY: as our caller promised.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as our caller promised.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// The most bytes on the heap beyond what was there before, while `work` ran.
+fn peak_of(work: impl FnOnce()) -> u64 {
+    let before = NOW.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    work();
+    (PEAK.load(Relaxed) - before) as u64
+}
+
+#[test]
+fn the_cpu_rung_holds_what_it_says() {
+    let asked = std::env::var("METRIC").ok();
+    for metric in Metric::ALL.into_iter().filter(|metric| asked.as_ref().is_none_or(|name| name == metric.name())) {
+        for (width, height) in [(640, 480), (1024, 768)] {
+            let pair = of_every_kind(size(width, height)).remove(0);
+            let ladder = metric.workload().ladder(&pair.distorted);
+            let cpu = ladder.rungs().iter().find(|rung| rung.name == "cpu").expect("every metric has it");
+            let said = cpu.footprint.total(1).0;
+            let orchestrator = Orchestrator::builder().cpu(1).build();
+            let registered = orchestrator.register(metric.workload());
+            let reference = orchestrator.upload(&registered, pair.reference);
+            let task = Task::new(pair.distorted).reference(&reference).rung("cpu");
+            let peak = peak_of(|| assert!(orchestrator.run(&registered, task).is_ok()));
+            assert!(peak <= said + SMALL_CHANGE, "{metric} {width}x{height}: {peak} bytes on the heap, {said} said");
+            let used = peak as f64 / said as f64;
+            assert!(
+                said < SMALL_CHANGE || used > USED_LEAST,
+                "{metric} {width}x{height}: {said} said, only {used:.2} of it used"
+            );
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! butteraugli beside values from outside.

@@ -1,0 +1,1 @@
+//! cvvdp beside values from outside.

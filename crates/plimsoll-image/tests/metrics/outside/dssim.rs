@@ -1,0 +1,1 @@
+//! dssim beside values from outside.

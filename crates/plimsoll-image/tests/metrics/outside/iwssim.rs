@@ -1,0 +1,1 @@
+//! iwssim beside values from outside.

@@ -1,0 +1,1 @@
+//! ms_ssim beside values from outside.

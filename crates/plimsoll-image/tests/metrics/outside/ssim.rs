@@ -1,0 +1,1 @@
+//! ssim beside values from outside.

@@ -1,0 +1,1 @@
+//! ssim2 beside values from outside.

@@ -1,0 +1,1 @@
+//! zensim beside values from outside.
