@@ -17,6 +17,7 @@ const ARROWS: &[Arrow] = &[
     Arrow { from: "plimsoll-runtime", to: &["plimsoll-core"], tests: &[] },
     Arrow { from: "plimsoll-wgpu", to: &["plimsoll-core", "plimsoll-runtime"], tests: &[] },
     Arrow { from: "plimsoll-image", to: &["plimsoll-core", "plimsoll-runtime"], tests: &["plimsoll-wgpu"] },
+    Arrow { from: "plimsoll-results", to: &[], tests: &[] },
     Arrow {
         from: "plimsoll-testkit",
         to: &["plimsoll-core", "plimsoll-runtime"],
@@ -29,7 +30,7 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         from: "plimsoll-cli",
-        to: &["plimsoll", "plimsoll-core", "plimsoll-runtime", "plimsoll-testkit"],
+        to: &["plimsoll", "plimsoll-core", "plimsoll-results", "plimsoll-runtime", "plimsoll-testkit"],
         tests: &[],
     },
     Arrow { from: "xtask", to: &[], tests: &[] },

@@ -1,0 +1,1 @@
+//! A page to look at: one HTML file with everything in it.
