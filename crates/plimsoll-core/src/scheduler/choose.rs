@@ -345,17 +345,22 @@ fn earliest(possible: &Possibles) -> Option<Choice> {
 }
 
 /// Fills in `run` where nothing was measured. A device that nobody has tried counts as fast as the fastest known one;
-/// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred.
+/// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred. So
+/// does a rung below another on the same device: a workload lists it for when the better one does not fit.
 fn guess_unmeasured(possible: &mut Possibles) {
     let known =
         || possible.iter().filter(|other| other.choice.estimate.measured).map(|other| other.choice.estimate.run);
-    let Some(fastest) = known().min() else {
-        possible.iter_mut().for_each(|unknown| unknown.choice.estimate.run = UNKNOWN_RUN);
-        return;
-    };
-    let slow = Nanos(known().max().unwrap_or(fastest).0.saturating_mul(UNPROVEN_FACTOR));
-    for unknown in possible.iter_mut().filter(|other| !other.choice.estimate.measured) {
-        unknown.choice.estimate.run = if unknown.exploring == 0 { fastest } else { slow };
+    let fastest = known().min().unwrap_or(UNKNOWN_RUN);
+    let slow = Nanos(known().max().unwrap_or(UNKNOWN_RUN).0.saturating_mul(UNPROVEN_FACTOR));
+    for at in 0..possible.len() {
+        let (better, rest) = possible.split_at_mut(at);
+        let Possible { choice, exploring } = &mut rest[0];
+        if choice.estimate.measured {
+            continue;
+        }
+        // Possibilities come rung by rung, best first.
+        let is_fallback = better.iter().any(|better| better.choice.device == choice.device);
+        choice.estimate.run = if *exploring == 0 && !is_fallback { fastest } else { slow };
     }
 }
 
@@ -365,4 +370,29 @@ pub(super) fn session_key(spec: &TaskSpec, rung: &Rung) -> SessionKey {
 
 pub(super) fn prepared_key(spec: &TaskSpec, rung: &Rung, content: crate::ContentKey) -> PreparedKey {
     PreparedKey { content, workload: spec.workload, rung: rung.name, params: spec.session.params }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn possible(rung: usize, device: u16, measured: Option<Nanos>) -> Possible {
+        let run = measured.unwrap_or_default();
+        let estimate = Estimate { run, measured: measured.is_some(), ..Estimate::default() };
+        Possible { choice: Choice { rung, device: DeviceId(device), estimate }, exploring: 0 }
+    }
+
+    #[test]
+    fn a_device_that_nobody_tried_is_tried_but_not_a_rung_below_one_that_fits() {
+        let known = Nanos::millis(200);
+        let mut untried_device = Possibles::from_iter([possible(0, 1, None), possible(1, 0, Some(known))]);
+        guess_unmeasured(&mut untried_device);
+        assert_eq!(earliest(&untried_device).map(|choice| choice.device), Some(DeviceId(1)));
+        let mut fallback = Possibles::from_iter([possible(0, 0, Some(known)), possible(1, 0, None)]);
+        guess_unmeasured(&mut fallback);
+        assert_eq!(earliest(&fallback).map(|choice| choice.rung), Some(0));
+        let mut nothing_known = Possibles::from_iter([possible(0, 0, None), possible(1, 0, None)]);
+        guess_unmeasured(&mut nothing_known);
+        assert_eq!(earliest(&nothing_known).map(|choice| choice.rung), Some(0));
+    }
 }
