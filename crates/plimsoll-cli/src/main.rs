@@ -7,18 +7,20 @@ mod drivers;
 mod machine_args;
 mod output;
 mod stop;
+mod trace;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{bench, completions, devices, profile, sim};
+use commands::{bench, completions, devices, profile, score, sim};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     drivers::prepare(&cli.machine);
     let ended = match &cli.command {
+        Command::Score(args) => score::run(args, &cli.machine),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

@@ -6,6 +6,7 @@ use std::env;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
+use anstyle::{AnsiColor, Style};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
@@ -22,6 +23,12 @@ const WIDTH_MIN: u16 = 40;
 /// Prints text and ends the line.
 pub(crate) fn line(text: impl Display) -> Ended {
     writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
+}
+
+/// Tells on stderr of one thing that went wrong among many that did not.
+pub(crate) fn error_line(text: impl Display) {
+    let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+    anstream::eprintln!("{red}failed:{red:#} {text}");
 }
 
 /// Prints a value for other programs.

@@ -1,5 +1,5 @@
 //! How a command ends early: with an error that says what to do next, or because nobody reads on.
-//! Invariant: errors go to stderr as `error: …` and exit 1; a closed pipe is no error.
+//! Invariant: errors go to stderr as `error: …` and exit 1, or 2 for wrong usage; a closed pipe is no error.
 
 use std::fmt::Display;
 use std::io;
@@ -12,6 +12,16 @@ use anstyle::{AnsiColor, Style};
 pub(crate) enum Stop {
     /// Whoever read our output has seen enough, as `head` does.
     ReaderLeft,
+    /// The user stopped it.
+    Interrupted {
+        /// Whether a later run can go on from what is there.
+        kept: bool,
+    },
+    /// What was typed cannot be meant.
+    Usage {
+        /// What is wrong with it.
+        what: String,
+    },
     /// It failed.
     Failed {
         /// What went wrong.
@@ -25,6 +35,16 @@ pub(crate) enum Stop {
 pub(crate) type Ended = Result<(), Stop>;
 
 impl Stop {
+    /// The exit code of a command that the user stopped, as shells have it.
+    pub(crate) const INTERRUPTED: i32 = 130;
+    /// The exit code of a command that was typed wrongly, as clap has it.
+    const USAGE: u8 = 2;
+
+    /// What was typed cannot be meant.
+    pub(crate) fn usage(what: impl Display) -> Self {
+        Self::Usage { what: what.to_string() }
+    }
+
     /// An error that says itself what to do.
     pub(crate) fn failed(what: impl Display) -> Self {
         Self::Failed { what: what.to_string(), next: None }
@@ -34,7 +54,7 @@ impl Stop {
     pub(crate) fn with_next(self, command: impl Display) -> Self {
         match self {
             Self::Failed { what, .. } => Self::Failed { what, next: Some(command.to_string()) },
-            Self::ReaderLeft => self,
+            Self::ReaderLeft | Self::Interrupted { .. } | Self::Usage { .. } => self,
         }
     }
 }
@@ -57,6 +77,15 @@ const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) fn exit_code(ended: Ended) -> ExitCode {
     match ended {
         Ok(()) | Err(Stop::ReaderLeft) => ExitCode::SUCCESS,
+        Err(Stop::Interrupted { kept }) => {
+            let next = if kept { "; the same command with --resume goes on" } else { "" };
+            anstream::eprintln!("{YELLOW}stopped:{YELLOW:#} finished rows are kept{next}");
+            ExitCode::from(Stop::INTERRUPTED as u8)
+        }
+        Err(Stop::Usage { what }) => {
+            anstream::eprintln!("{RED}error:{RED:#} {what}");
+            ExitCode::from(Stop::USAGE)
+        }
         Err(Stop::Failed { what, next }) => {
             anstream::eprintln!("{RED}error:{RED:#} {what}");
             if let Some(command) = next {

@@ -179,6 +179,16 @@ impl Image {
         }
     }
 
+    /// Eight bits with the transfer curve of sRGB, `R, G, B, R, G, B, …`: for showing, not for comparing.
+    pub fn to_rgb8(&self) -> Vec<u8> {
+        if let Samples::Rgb8(samples) = &self.samples {
+            return samples.to_vec();
+        }
+        let pixels = 0..self.size.pixels() as usize;
+        let samples = pixels.flat_map(|pixel| [0, 1, 2].map(|channel| self.coded_sample(pixel, channel)));
+        samples.map(|coded| (coded * 255.0).round() as u8).collect()
+    }
+
     /// The image with each side at least this long: its last row and column are repeated. Metrics that look at blocks of
     /// pixels see small images so.
     pub(crate) fn at_least(&self, side: u32) -> Self {

@@ -79,6 +79,12 @@ pub struct TaskRefused<W: Workload> {
     pub reason: SubmitRefusal,
 }
 
+impl<W: Workload> From<TaskRefused<W>> for TaskFailure {
+    fn from(refused: TaskRefused<W>) -> Self {
+        Self { id: None, error: task_path::refused(&refused.reason) }
+    }
+}
+
 impl<W: Workload> std::fmt::Debug for TaskRefused<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TaskRefused").field("reason", &self.reason).finish_non_exhaustive()

@@ -23,6 +23,7 @@
 pub mod bench;
 pub mod machine;
 pub mod profile;
+pub mod score;
 
 pub use machine::{Machine, MachineOptions};
 pub use plimsoll_core::balancer::Strategy;

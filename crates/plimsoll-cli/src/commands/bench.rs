@@ -11,12 +11,12 @@ use plimsoll::bench::{BenchCell, BenchOptions, BenchReport, BenchStep, bench};
 use plimsoll::machine::{DeviceName, Machine};
 use plimsoll::{Orchestrator, Shutdown, profile};
 use plimsoll_core::{Bytes, DeviceId, Nanos};
-use plimsoll_runtime::telemetry::{TraceHandle, TraceWriter};
 use serde::Serialize;
 
 use crate::machine_args::MachineArgs;
 use crate::output;
 use crate::stop::{Ended, Stop, warn};
+use crate::trace;
 
 /// Measure this machine and write its profile
 #[derive(Debug, ClapArgs)]
@@ -47,30 +47,19 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     opened.problems.iter().for_each(warn);
     let file = profile::file().map_err(Stop::failed)?;
     let path = file.path().to_owned();
-    let mut builder =
+    let builder =
         Orchestrator::builder().devices(opened.devices).profile(file, Some(profile::hardware())).measure_anew();
-    let trace = args.trace.as_ref().map(|to| start_trace(to, &opened.names)).transpose()?;
-    let mut trace_handle = None;
-    if let Some((writer, handle)) = trace {
-        builder = builder.listener(writer);
-        trace_handle = Some(handle);
-    }
+    let (builder, trace) = trace::start(builder, args.trace.as_deref(), &opened.names)?;
     let orchestrator = builder.build();
     let report = measure(&orchestrator, BenchOptions { quick: args.quick }, &opened.names);
     orchestrator.save_profile().map_err(Stop::failed)?;
     orchestrator.shutdown(Shutdown::Cancel);
-    if let Some(handle) = trace_handle {
-        handle.finish().map_err(Stop::failed)?;
-    }
+    trace.finish()?;
     let shown = Shown::new(&report, &opened.names, path);
     match args.json {
         true => output::json(&shown),
         false => shown.print(),
     }
-}
-
-fn start_trace(to: &std::path::Path, names: &[DeviceName]) -> Result<(TraceWriter, TraceHandle), Stop> {
-    TraceWriter::create(to, names.iter().map(ToString::to_string)).map_err(Stop::failed)
 }
 
 /// On a terminal only; indicatif draws nothing elsewhere.

@@ -4,4 +4,5 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod profile;
+pub(crate) mod score;
 pub(crate) mod sim;

@@ -1,0 +1,211 @@
+//! Where results go: the table, rows in a file or on stdout, the page, the progress bar.
+//! Never scores anything. Invariant: a row is handed to its file before it counts as done.
+
+use std::collections::BTreeMap;
+use std::io::{self, Stdout};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll::machine::DeviceName;
+use plimsoll::score::{Pair, Scored};
+use plimsoll_results::rows::{Existing, Row, RowFile, RowStream, RowsError, Schema};
+
+use super::args::Args;
+use super::columns::Columns;
+use super::explain;
+use super::page::Page;
+use super::resume;
+use super::summary::Summary;
+use super::table::Shown;
+use crate::output;
+use crate::stop::{Ended, Stop};
+
+pub(super) struct Outputs {
+    columns: Columns,
+    rows: Rows,
+    page: Option<Page>,
+    bar: ProgressBar,
+    summary: Summary,
+    explain: bool,
+    names: Vec<DeviceName>,
+    /// What stopped the output, if anything did.
+    stopped: Option<Stop>,
+    started: Instant,
+}
+
+enum Rows {
+    Table(Shown),
+    File(RowFile),
+    /// On stdout as they come, in the order of the pairs.
+    Stream(InOrder),
+    /// On stdout when all are there.
+    Array(Schema, BTreeMap<usize, Row>),
+}
+
+/// Rows on stdout in the order of their pairs. What is early waits; there are never more early rows than pairs under
+/// way.
+struct InOrder {
+    stream: RowStream<Stdout>,
+    next: usize,
+    early: BTreeMap<usize, Row>,
+}
+
+impl Outputs {
+    pub(super) fn open(args: &Args, columns: Columns, page: Option<Page>, names: Vec<DeviceName>) -> Result<Self, Stop> {
+        let style = ProgressStyle::with_template("{bar:30} {pos} of {len} images, {per_sec}, {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        Ok(Self {
+            rows: Rows::open(args, &columns, &names)?,
+            columns,
+            page,
+            bar: ProgressBar::new(0).with_style(style),
+            summary: Summary::default(),
+            explain: args.explain,
+            names,
+            stopped: None,
+            started: Instant::now(),
+        })
+    }
+
+    /// The pairs that are still to be scored, each with its place among all.
+    pub(super) fn left_to_do(&mut self, pairs: Vec<Pair>) -> Vec<(usize, Pair)> {
+        let all = pairs.len();
+        let left = match &self.rows {
+            Rows::File(file) => resume::left_to_do(pairs, file, &self.columns),
+            _ => pairs.into_iter().enumerate().collect(),
+        };
+        self.summary.kept = all - left.len();
+        self.bar.set_length(left.len() as u64);
+        left
+    }
+
+    /// Takes what came of a pair; says whether to go on.
+    pub(super) fn take(&mut self, mut scored: Scored) -> ControlFlow<()> {
+        self.summary.count(&scored, &self.names);
+        if self.explain {
+            let lines = explain::lines(&scored, &self.names);
+            self.bar.suspend(|| eprint!("{lines}"));
+        }
+        if let Some(page) = &mut self.page {
+            page.add(&mut scored);
+        }
+        let taken = self.rows.take(&self.columns, &scored);
+        self.bar.inc(1);
+        match taken {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(stop) => {
+                self.stopped = Some(stop);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Ends the output: what is there is kept, whatever happened before.
+    pub(super) fn finish(self, interrupted: bool) -> Ended {
+        let took = self.started.elapsed();
+        self.bar.finish_and_clear();
+        if let Some(stop) = self.stopped {
+            return Err(stop);
+        }
+        let to_stdout = matches!(self.rows, Rows::Table(_) | Rows::File(_));
+        let kept = self.rows.finish()?;
+        let lines = self.summary.lines(took);
+        if let Some(page) = self.page {
+            page.write(lines.clone())?;
+        }
+        print_summary(&lines, to_stdout)?;
+        match (interrupted, self.summary.failed) {
+            (true, _) => Err(Stop::Interrupted { kept }),
+            (false, 0) => Ok(()),
+            (false, failed) => {
+                let all = failed + self.summary.scored;
+                Err(Stop::failed(format_args!("{failed} of {all} images have no score; the others do")))
+            }
+        }
+    }
+}
+
+impl Rows {
+    fn open(args: &Args, columns: &Columns, names: &[DeviceName]) -> Result<Self, Stop> {
+        let Some(format) = args.row_format()? else {
+            return Ok(Self::Table(Shown::new(args.metrics(), args.verbose, names.to_vec())));
+        };
+        let schema = columns.schema()?;
+        if let Some(path) = &args.output {
+            let existing = match (args.resume, args.overwrite) {
+                (true, _) => Existing::Resume,
+                (false, true) => Existing::Replace,
+                (false, false) => Existing::Refuse,
+            };
+            return RowFile::create(path, format, schema, existing).map(Self::File).map_err(Stop::failed);
+        }
+        if format.streams() {
+            let stream = RowStream::new(io::stdout(), format, schema).map_err(broken)?;
+            return Ok(Self::Stream(InOrder { stream, next: 0, early: BTreeMap::new() }));
+        }
+        Ok(Self::Array(schema, BTreeMap::new()))
+    }
+
+    fn take(&mut self, columns: &Columns, scored: &Scored) -> Result<(), Stop> {
+        match self {
+            Self::Table(shown) => shown.add(scored),
+            Self::File(file) => file.push(&columns.row(scored)).map_err(Stop::failed)?,
+            Self::Stream(rows) => rows.push(scored.at, columns.row(scored)).map_err(broken)?,
+            Self::Array(_, rows) => {
+                rows.insert(scored.at, columns.row(scored));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is still held. Says whether the rows are in a file that a later run can go on with.
+    fn finish(self) -> Result<bool, Stop> {
+        match self {
+            Self::Table(mut shown) => shown.print().map(|()| false),
+            Self::File(file) => file.finish().map(|()| true).map_err(Stop::failed),
+            Self::Stream(rows) => rows.finish().map(|()| false).map_err(broken),
+            Self::Array(schema, rows) => {
+                let objects: Vec<_> = rows.values().map(|row| schema.object(row)).collect();
+                output::json(&objects).map(|()| false)
+            }
+        }
+    }
+}
+
+impl InOrder {
+    fn push(&mut self, at: usize, row: Row) -> Result<(), RowsError> {
+        self.early.insert(at, row);
+        while let Some(row) = self.early.remove(&self.next) {
+            self.stream.push(&row)?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// After an interruption some rows wait for one that never comes.
+    fn finish(mut self) -> Result<(), RowsError> {
+        for row in std::mem::take(&mut self.early).into_values() {
+            self.stream.push(&row)?;
+        }
+        self.stream.finish()
+    }
+}
+
+fn broken(error: RowsError) -> Stop {
+    if error.is_broken_pipe() { Stop::ReaderLeft } else { Stop::failed(error) }
+}
+
+/// Beside a table on stdout; beside rows for other programs on stderr.
+fn print_summary(lines: &[(&'static str, String)], to_stdout: bool) -> Ended {
+    if to_stdout {
+        output::line("")?;
+    }
+    for (name, value) in lines {
+        match to_stdout {
+            true => output::line(format_args!("{name:<13} {value}"))?,
+            false => anstream::eprintln!("{name:<13} {value}"),
+        }
+    }
+    Ok(())
+}

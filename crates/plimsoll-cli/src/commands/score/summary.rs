@@ -1,0 +1,84 @@
+//! What there is to say at the end of a run: how many, how fast, where, and what went otherwise than planned.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll::Setback;
+use plimsoll::machine::DeviceName;
+use plimsoll::score::{PairScores, Scored};
+
+use super::device_name;
+
+/// Counts over all pairs.
+#[derive(Default)]
+pub(super) struct Summary {
+    /// Pairs with scores.
+    pub(super) scored: usize,
+    /// Pairs without.
+    pub(super) failed: usize,
+    /// Pairs that an earlier run had scored.
+    pub(super) kept: usize,
+    hits: u64,
+    misses: u64,
+    out_of_memory: u64,
+    other_failures: u64,
+    /// Tasks by device and rung.
+    places: BTreeMap<(String, &'static str), u64>,
+}
+
+impl Summary {
+    pub(super) fn count(&mut self, scored: &Scored, names: &[DeviceName]) {
+        match &scored.outcome {
+            Ok(scores) => self.count_scores(scores, names),
+            Err(_) => self.failed += 1,
+        }
+    }
+
+    fn count_scores(&mut self, scores: &PairScores, names: &[DeviceName]) {
+        self.scored += 1;
+        for report in scores.scores.iter().map(|score| &score.report) {
+            self.hits += u64::from(report.reference_hits);
+            self.misses += u64::from(report.reference_misses);
+            *self.places.entry((device_name(report.device, names), report.rung)).or_default() += 1;
+            for attempt in &report.attempts {
+                match &attempt.setback {
+                    Setback::Failed(fault) if !fault.is_out_of_memory() => self.other_failures += 1,
+                    Setback::Failed(_) | Setback::Refused(_) => self.out_of_memory += 1,
+                }
+            }
+        }
+    }
+
+    /// The lines of the summary: what is counted, and how much.
+    pub(super) fn lines(&self, took: Duration) -> Vec<(&'static str, String)> {
+        let rate = self.scored as f64 / took.as_secs_f64().max(1e-9);
+        let mut lines = vec![
+            ("images", format!("{} in {:.2} s, {rate:.1} per second", self.scored, took.as_secs_f64())),
+            ("references", format!("{} cached hits, {} misses", self.hits, self.misses)),
+            ("tasks", self.places()),
+            ("stepped down", self.stepped_down()),
+        ];
+        if self.kept > 0 {
+            lines.push(("kept", format!("{} from an earlier run", self.kept)));
+        }
+        if self.failed > 0 {
+            lines.push(("failed", self.failed.to_string()));
+        }
+        lines
+    }
+
+    /// The devices that did it, for a report.
+    pub(super) fn places(&self) -> String {
+        let place = |((device, rung), count): (&(String, &str), &u64)| format!("{count} on {device} ({rung})");
+        let places: Vec<String> = self.places.iter().map(place).collect();
+        if places.is_empty() { "none".to_owned() } else { places.join(", ") }
+    }
+
+    fn stepped_down(&self) -> String {
+        match (self.out_of_memory, self.other_failures) {
+            (0, 0) => "no attempt".to_owned(),
+            (memory, 0) => format!("{memory} attempts for lack of memory"),
+            (memory, other) => format!("{memory} attempts for lack of memory, {other} for other faults"),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! A sign that work is to stop, raised from another thread or a signal handler.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use futures_util::task::AtomicWaker;
+
+/// A sign that work is to stop. Clones are the same sign.
+#[derive(Clone, Debug, Default)]
+pub struct StopSign(Arc<Sign>);
+
+#[derive(Debug, Default)]
+struct Sign {
+    raised: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl StopSign {
+    /// Asks the work to stop.
+    pub fn raise(&self) {
+        self.0.raised.store(true, Ordering::Release);
+        self.0.waker.wake();
+    }
+
+    /// Whether it was asked to.
+    pub fn is_raised(&self) -> bool {
+        self.0.raised.load(Ordering::Acquire)
+    }
+
+    /// Waits until it is. One waiter at a time.
+    pub(super) async fn raised(&self) {
+        poll_fn(|context| {
+            self.0.waker.register(context.waker());
+            if self.is_raised() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
