@@ -1,0 +1,125 @@
+//! From the colours of a file to sRGB. What already is sRGB is left alone, bit for bit.
+//! Never reads files; what a profile means is decided in `profile`.
+
+use bytemuck::Pod;
+use moxcms::{ColorProfile, DataColorSpace, Layout, TransformExecutor, TransformOptions};
+
+use super::error::DecodeError;
+use super::profile;
+use super::raster::{Channels, Depth, Raster, zeroed};
+
+/// Whether embedded colour profiles count.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profiles {
+    /// Colours are converted to sRGB; what cannot be converted is refused.
+    #[default]
+    Honour,
+    /// Samples are taken as if they were sRGB, whatever the file says.
+    Ignore,
+}
+
+/// What a file says about its colours.
+pub(super) enum Colour {
+    /// Nothing, or that they are sRGB.
+    Srgb,
+    /// An ICC profile.
+    Icc(Vec<u8>),
+    /// Something that could be made into a profile.
+    Described(Box<ColorProfile>),
+    /// Something that cannot be converted, and why.
+    Strange(&'static str),
+}
+
+impl Colour {
+    pub(super) fn of_icc(profile: Option<Vec<u8>>) -> Self {
+        profile.map_or(Self::Srgb, Self::Icc)
+    }
+}
+
+/// A way to sRGB.
+pub(super) struct Conversion {
+    from: Box<ColorProfile>,
+}
+
+impl Conversion {
+    /// The conversion that a file needs, if any.
+    pub(super) fn plan(colour: Colour, channels: Channels, profiles: Profiles) -> Result<Option<Self>, DecodeError> {
+        let from = match (profiles, colour) {
+            (Profiles::Ignore, _) | (_, Colour::Srgb) => return Ok(None),
+            (_, Colour::Strange(reason)) => return Err(refused(reason)),
+            (_, Colour::Described(profile)) => profile,
+            (_, Colour::Icc(bytes)) => Box::new(profile::of_icc(&bytes).map_err(refused)?),
+        };
+        match from.color_space {
+            _ if profile::is_hdr(&from) => Err(refused(profile::HDR)),
+            DataColorSpace::Gray if !channels.grey() => Err(refused("a grey profile for a colour image")),
+            DataColorSpace::Rgb | DataColorSpace::Gray if profile::is_srgb(&from) => Ok(None),
+            DataColorSpace::Rgb | DataColorSpace::Gray => Ok(Some(Self { from })),
+            _ => Err(refused("a profile that is neither for RGB nor for grey")),
+        }
+    }
+
+    /// The same picture in sRGB: grey becomes RGB, alpha stays as it is.
+    pub(super) fn apply(&self, raster: Raster) -> Result<Raster, DecodeError> {
+        let grey = self.from.color_space == DataColorSpace::Gray;
+        let (source, channels) = match (grey, raster.channels.alpha()) {
+            (true, false) => (Layout::Gray, Channels::Rgb),
+            (true, true) => (Layout::GrayAlpha, Channels::Rgba),
+            (false, false) => (Layout::Rgb, Channels::Rgb),
+            (false, true) => (Layout::Rgba, Channels::Rgba),
+        };
+        let target = if channels.alpha() { Layout::Rgba } else { Layout::Rgb };
+        let srgb = ColorProfile::new_srgb();
+        // Fixed point keeps 13 bits, too few for 16-bit samples.
+        let options = TransformOptions { prefer_fixed_point: false, ..TransformOptions::default() };
+        let raster = if grey { raster } else { spread(raster) };
+        let pixels = raster.size.pixels() as usize;
+        let samples = match raster.samples {
+            Depth::Eight(samples) => {
+                let way = self.from.create_transform_8bit(source, &srgb, target, options).map_err(refused)?;
+                Depth::Eight(transformed(&*way, &samples, pixels * channels.count())?)
+            }
+            Depth::Sixteen(samples) => {
+                let way = self.from.create_transform_16bit(source, &srgb, target, options).map_err(refused)?;
+                Depth::Sixteen(transformed(&*way, &samples, pixels * channels.count())?)
+            }
+        };
+        Ok(Raster { size: raster.size, channels, samples })
+    }
+}
+
+fn transformed<T: Pod + Default>(
+    way: &(dyn TransformExecutor<T> + Send + Sync),
+    from: &[T],
+    count: usize,
+) -> Result<Vec<T>, DecodeError> {
+    let mut to = zeroed(count)?;
+    way.transform(from, &mut to).map_err(refused)?;
+    Ok(to)
+}
+
+/// Grey as RGB, for profiles that describe RGB.
+fn spread(raster: Raster) -> Raster {
+    let (channels, samples) = match (raster.channels, raster.samples) {
+        (Channels::Grey, Depth::Eight(samples)) => (Channels::Rgb, Depth::Eight(tripled(&samples))),
+        (Channels::Grey, Depth::Sixteen(samples)) => (Channels::Rgb, Depth::Sixteen(tripled(&samples))),
+        (Channels::GreyAlpha, Depth::Eight(samples)) => (Channels::Rgba, Depth::Eight(tripled_beside_alpha(&samples))),
+        (Channels::GreyAlpha, Depth::Sixteen(samples)) => {
+            (Channels::Rgba, Depth::Sixteen(tripled_beside_alpha(&samples)))
+        }
+        rest => rest,
+    };
+    Raster { size: raster.size, channels, samples }
+}
+
+fn tripled<T: Copy>(samples: &[T]) -> Vec<T> {
+    samples.iter().flat_map(|&grey| [grey; 3]).collect()
+}
+
+fn tripled_beside_alpha<T: Copy>(samples: &[T]) -> Vec<T> {
+    samples.as_chunks::<2>().0.iter().flat_map(|&[grey, alpha]| [grey, grey, grey, alpha]).collect()
+}
+
+fn refused(reason: impl ToString) -> DecodeError {
+    DecodeError::Colour { reason: reason.to_string() }
+}

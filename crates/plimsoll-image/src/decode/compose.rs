@@ -1,0 +1,132 @@
+//! From a raster in sRGB to an [`Image`]: grey is spread to three channels, transparency filled, the image turned upright.
+
+use std::sync::Arc;
+
+use image::metadata::Orientation;
+
+use crate::{Image, Size};
+
+use super::background::Background;
+use super::error::DecodeError;
+use super::raster::{Channels, Depth, Raster};
+
+/// The size of the image once it is turned.
+pub(super) fn upright(size: Size, orientation: Orientation) -> Size {
+    match orientation {
+        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH => {
+            Size { width: size.height, height: size.width }
+        }
+        _ => size,
+    }
+}
+
+/// The image, without transparency and upright.
+pub(super) fn image(raster: Raster, background: Background, to: Orientation) -> Result<Image, DecodeError> {
+    let size = upright(raster.size, to);
+    let image = match raster.samples {
+        Depth::Eight(samples) => {
+            let samples = opaque(samples, raster.channels, background.channels());
+            Image::rgb8(size, turned(samples, raster.size, to))
+        }
+        Depth::Sixteen(samples) => {
+            let background = background.channels().map(|channel| u16::from(channel) * 257);
+            let samples = opaque(samples, raster.channels, background);
+            Image::rgb16(size, turned(samples, raster.size, to))
+        }
+    };
+    Ok(image?)
+}
+
+/// A sample of either depth.
+pub(super) trait Sample: Copy {
+    /// What stands for 1.
+    const FULL: u32;
+    fn number(self) -> u32;
+    /// Of a number up to [`Sample::FULL`].
+    fn of(number: u32) -> Self;
+}
+
+impl Sample for u8 {
+    const FULL: u32 = 255;
+    fn number(self) -> u32 {
+        self.into()
+    }
+    fn of(number: u32) -> Self {
+        number as u8
+    }
+}
+
+impl Sample for u16 {
+    const FULL: u32 = 65535;
+    fn number(self) -> u32 {
+        self.into()
+    }
+    fn of(number: u32) -> Self {
+        number as u16
+    }
+}
+
+fn opaque<T: Sample>(samples: Vec<T>, channels: Channels, background: [T; 3]) -> Vec<T> {
+    match channels {
+        Channels::Rgb => samples,
+        Channels::Grey => samples.iter().flat_map(|&grey| [grey; 3]).collect(),
+        Channels::GreyAlpha => {
+            let (pixels, _) = samples.as_chunks::<2>();
+            pixels.iter().flat_map(|&[grey, alpha]| over([grey; 3], alpha, background)).collect()
+        }
+        Channels::Rgba => {
+            let (pixels, _) = samples.as_chunks::<4>();
+            pixels.iter().flat_map(|&[red, green, blue, alpha]| over([red, green, blue], alpha, background)).collect()
+        }
+    }
+}
+
+/// One pixel over the background, rounded to nearest. The sum stays below 2^32 for 16 bits too.
+fn over<T: Sample>(pixel: [T; 3], alpha: T, background: [T; 3]) -> [T; 3] {
+    let alpha = alpha.number();
+    let mix = |above: T, below: T| {
+        T::of((above.number() * alpha + below.number() * (T::FULL - alpha) + T::FULL / 2) / T::FULL)
+    };
+    std::array::from_fn(|channel| mix(pixel[channel], background[channel]))
+}
+
+/// Turns an image of three samples a pixel.
+fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Arc<[T]> {
+    if to == Orientation::NoTransforms {
+        return samples.into();
+    }
+    let size = upright(stored, to);
+    let (right, bottom) = (stored.width - 1, stored.height - 1);
+    let from = |x: u32, y: u32| match to {
+        Orientation::NoTransforms => (x, y),
+        Orientation::FlipHorizontal => (right - x, y),
+        Orientation::Rotate180 => (right - x, bottom - y),
+        Orientation::FlipVertical => (x, bottom - y),
+        Orientation::Rotate90FlipH => (y, x),
+        Orientation::Rotate90 => (y, bottom - x),
+        Orientation::Rotate270FlipH => (right - y, bottom - x),
+        Orientation::Rotate270 => (right - y, x),
+    };
+    let mut turned = Vec::with_capacity(samples.len());
+    for y in 0..size.height {
+        for x in 0..size.width {
+            let (x, y) = from(x, y);
+            let at = (y as usize * stored.width as usize + x as usize) * 3;
+            turned.extend_from_slice(&samples[at..at + 3]);
+        }
+    }
+    turned.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_black_over_white_is_grey() {
+        assert_eq!(over([0_u8; 3], 128, [255; 3]), [127; 3]);
+        assert_eq!(over([0_u16; 3], 65535, [65535; 3]), [0; 3]);
+        assert_eq!(over([65535_u16; 3], 32768, [65535; 3]), [65535; 3]);
+        assert_eq!(over([10_u8, 20, 30], 0, [1, 2, 3]), [1, 2, 3]);
+    }
+}

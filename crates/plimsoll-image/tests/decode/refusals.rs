@@ -1,0 +1,123 @@
+//! What is no image, or too much of one: a typed error each, and nothing allocated for it.
+
+use image::{DynamicImage, ImageFormat};
+use plimsoll_image::ImageRefused;
+use plimsoll_image::decode::{DecodeError, DecodeOptions, decode, header, read};
+
+use crate::files::{JXL, few_colours, picture_8, with_size, written};
+
+const SOURCES: [ImageFormat; 8] = [
+    ImageFormat::Png,
+    ImageFormat::Jpeg,
+    ImageFormat::WebP,
+    ImageFormat::Tiff,
+    ImageFormat::Gif,
+    ImageFormat::Bmp,
+    ImageFormat::Pnm,
+    ImageFormat::Qoi,
+];
+
+fn error(bytes: &[u8]) -> DecodeError {
+    match decode(bytes, &DecodeOptions::default()) {
+        Err(error) => error,
+        Ok(image) => panic!("{image:?} from {} bytes", bytes.len()),
+    }
+}
+
+#[test]
+fn what_is_no_image_is_said_so() {
+    assert!(matches!(error(b""), DecodeError::Empty));
+    assert!(matches!(error(b"Dear diary, today I painted"), DecodeError::Unrecognised));
+    assert!(matches!(error(&[0; 64]), DecodeError::Unrecognised));
+    for (bytes, name, how) in [
+        (&b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf"[..], "AVIF", "avifdec"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "HEIC", "heif-convert"),
+        (b"\x76\x2f\x31\x01\x02\0\0\0", "OpenEXR", "magick"),
+    ] {
+        let message = error(bytes).to_string();
+        assert!(message.contains(name) && message.contains(how) && message.contains("PNG"), "{message}");
+    }
+}
+
+#[test]
+fn folders_and_missing_files_are_unreadable() {
+    let folder = std::env::temp_dir().join("plimsoll-decode-folder.png");
+    std::fs::create_dir_all(&folder).unwrap();
+    assert!(matches!(read(&folder), Err(DecodeError::Unreadable { .. })));
+    std::fs::remove_dir(&folder).unwrap();
+    let message = read(&folder).unwrap_err().to_string();
+    assert!(message.contains("plimsoll-decode-folder.png"), "{message}");
+}
+
+#[test]
+fn a_huge_header_in_a_tiny_file_costs_nothing() {
+    let png = written(&picture_8(3), ImageFormat::Png);
+    assert!(matches!(error(&with_size(&png, 1 << 30, 1 << 30)), DecodeError::Refused(ImageRefused::TooLarge(_))));
+    assert!(matches!(error(&with_size(&png, 16384, 16384)), DecodeError::Truncated { .. }));
+    assert!(matches!(error(&with_size(&png, 0, 5)), DecodeError::Damaged { .. }));
+    assert!(matches!(error(b"P6 16384 16384 255 xyz"), DecodeError::Truncated { .. }));
+    assert!(matches!(error(b"P6 99999999 99999999 255 xyz"), DecodeError::Refused(_)));
+    let mut qoi = written(&picture_8(3), ImageFormat::Qoi);
+    qoi[4..12].copy_from_slice(&[0, 0, 0x40, 0, 0, 0, 0x40, 0]);
+    assert!(matches!(error(&qoi), DecodeError::Truncated { .. }));
+    let mut gif = written(&few_colours(), ImageFormat::Gif);
+    gif[6..10].copy_from_slice(&[0, 0x40, 0, 0x40]);
+    assert!(matches!(error(&gif), DecodeError::Truncated { .. }));
+}
+
+#[test]
+fn the_limit_is_for_samples_of_both_ends() {
+    let bytes = written(&picture_8(4), ImageFormat::Png);
+    let needed = 24 * 16 * (4 + 3);
+    let options = |bytes_max| DecodeOptions { bytes_max, ..DecodeOptions::default() };
+    match decode(&bytes, &options(needed - 1)) {
+        Err(DecodeError::TooLarge { needed: said, allowed, .. }) => assert_eq!((said, allowed), (needed, needed - 1)),
+        other => panic!("{other:?}"),
+    }
+    // A decoder needs some bytes of its own.
+    assert!(decode(&bytes, &options(needed + (1 << 20))).is_ok());
+}
+
+#[test]
+fn a_file_that_ends_early_is_refused() {
+    for format in SOURCES {
+        let picture = if format == ImageFormat::Gif { few_colours() } else { picture_8(3) };
+        let whole = written(&picture, format);
+        for part in [0.25, 0.5, 0.75, 0.9] {
+            let bytes = &whole[..(whole.len() as f64 * part) as usize];
+            let error = error(bytes);
+            let known = matches!(error, DecodeError::Truncated { .. } | DecodeError::Damaged { .. });
+            assert!(known, "{format:?} cut to {} of {} bytes: {error}", bytes.len(), whole.len());
+        }
+    }
+    for (name, whole) in JXL {
+        let error = error(&whole[..whole.len() * 3 / 4]);
+        assert!(matches!(error, DecodeError::Truncated { .. } | DecodeError::Damaged { .. }), "{name}: {error}");
+    }
+}
+
+#[test]
+fn floats_are_refused() {
+    let floats = DynamicImage::ImageRgb32F(image::Rgb32FImage::from_raw(1, 1, vec![0.5, 1.5, 0.0]).unwrap());
+    assert!(matches!(error(&written(&floats, ImageFormat::Tiff)), DecodeError::Unsupported { .. }));
+}
+
+#[test]
+fn animations_are_refused() {
+    let frame = || image::Frame::new(few_colours().into_rgba8());
+    let mut gif = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut gif);
+    encoder.encode_frames([frame(), frame()]).unwrap();
+    drop(encoder);
+    assert!(matches!(error(&gif), DecodeError::Animated { .. }));
+
+    let mut apng = Vec::new();
+    let mut encoder = png::Encoder::new(&mut apng, 1, 1);
+    encoder.set_animated(2, 0).unwrap();
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&[1]).unwrap();
+    writer.write_image_data(&[2]).unwrap();
+    writer.finish().unwrap();
+    assert!(matches!(error(&apng), DecodeError::Animated { .. }));
+    assert!(matches!(header(&apng), Err(DecodeError::Animated { .. })));
+}
