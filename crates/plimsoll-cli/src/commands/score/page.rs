@@ -49,7 +49,7 @@ impl Page {
         row.scores = values.flatten().map(Some).collect();
         row.picture = scores.picture.take().map(|image| small_picture(&image));
         row.heat_map = scores.heat_map.take().map(|map| {
-            HeatMap { width: map.size.width, height: map.size.height, values: map.values }.shrunk(report::HEAT_MAP_SIDE_MAX)
+            HeatMap { width: map.width, height: map.height, values: map.distances }.shrunk(report::HEAT_MAP_SIDE_MAX)
         });
         if self.report.references.iter().all(|known| known.name != row.reference) {
             let picture = row.picture.is_some().then(|| small_picture(&scores.reference.image));
