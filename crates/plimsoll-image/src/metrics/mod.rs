@@ -32,6 +32,7 @@ mod workload;
 mod zensim;
 
 pub use about::{About, Better};
+pub use butteraugli::{HeatMap, HeatMapRefused, heat_map};
 pub use cvvdp::Display;
 pub use metric::{Metric, ParseMetricError};
 pub use workload::{MetricWorkload, RUNGS, Score, SizesDiffer};

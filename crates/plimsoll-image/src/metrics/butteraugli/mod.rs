@@ -1,28 +1,70 @@
-//! Butteraugli: the maximum over the image, and the 3-norm beside it.
+//! Butteraugli: how visible the differences of two images are, seen on a display of 80 nits. The score is the largest
+//! distance over the image, with the 3-norm beside it (the mean of the norms of order 3, 6 and 12).
+
+mod heat_map;
+mod host;
+mod kernels;
+mod scale;
+mod strips;
+mod whole;
 
 use plimsoll_core::{Fault, Rung};
 use plimsoll_runtime::{Backend, Session};
 
+pub use self::heat_map::{HeatMap, HeatMapRefused, heat_map};
+use self::host::ButteraugliHost;
+use self::kernels::norms::Norms;
+use self::strips::ButteraugliStrips;
+use self::whole::ButteraugliWhole;
 use super::about::{About, Better};
-use super::workload::{MetricWorkload, RUNGS};
-use crate::image::Shape;
+use super::host_metric::HostMetric;
+use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, Score, rung};
+use super::{Metric, device_metric, host_metric};
+use crate::image::{Shape, Size};
 
 pub(super) static ABOUT: About = About {
     name: "butteraugli",
-    what: "",
-    range: 0.0..=1.0,
-    perfect: 1.0,
-    better: Better::Higher,
-    tolerance: 1e-5,
-    side_min: 1,
-    source: "",
+    what: "butteraugli: the largest visible difference, at 80 nits; below 1 none is visible",
+    range: 0.0..=f64::MAX,
+    perfect: 0.0,
+    better: Better::Lower,
+    tolerance: 1e-4,
+    side_min: 8,
+    source: "crate butteraugli 0.9, BSD-3-Clause",
     rungs: &RUNGS,
 };
 
-pub(super) fn rungs(_: Shape) -> Vec<Rung> {
-    todo!()
+/// Images with a shorter side are compared at their own resolution only.
+const HALF_SIDE_MIN: u32 = 15;
+
+pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
+    let strips = device_metric::footprint(&ButteraugliStrips, shape);
+    vec![
+        rung(GPU_FULL, device_metric::footprint(&ButteraugliWhole, shape)),
+        rung(GPU_STRIP, strips),
+        rung(CPU, ButteraugliHost.footprint(shape)),
+        rung(CPU_STRIP, strips),
+    ]
 }
 
-pub(super) fn open(_: &str, _: Shape, _: &mut dyn Backend) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    todo!()
+pub(super) fn open(
+    rung: &str,
+    shape: Shape,
+    backend: &mut dyn Backend,
+) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
+    match rung {
+        GPU_FULL => device_metric::open(Metric::Butteraugli, ButteraugliWhole, shape, backend),
+        CPU => Ok(host_metric::open(Metric::Butteraugli, ButteraugliHost, shape)),
+        _ => device_metric::open(Metric::Butteraugli, ButteraugliStrips, shape, backend),
+    }
+}
+
+/// The size at half the resolution, where that counts.
+fn half_size(size: Size) -> Option<Size> {
+    let counts = size.width.min(size.height) >= HALF_SIDE_MIN;
+    counts.then(|| Size { width: size.width.div_ceil(2), height: size.height.div_ceil(2) })
+}
+
+fn score(size: Size, norms: &Norms) -> Score {
+    Score { value: norms.max, norm3: Some(norms.norm3(size.pixels())) }
 }
