@@ -1,8 +1,7 @@
 //! From the colours of a file to sRGB. What already is sRGB is left alone, bit for bit.
 //! Never reads files; what a profile means is decided in `profile`.
 
-use bytemuck::Pod;
-use moxcms::{ColorProfile, DataColorSpace, Layout, TransformExecutor, TransformOptions};
+use moxcms::{ColorProfile, DataColorSpace, Layout, Transform16BitExecutor, TransformOptions};
 
 use super::error::DecodeError;
 use super::profile;
@@ -74,27 +73,40 @@ impl Conversion {
         let options = TransformOptions { prefer_fixed_point: false, ..TransformOptions::default() };
         let raster = if grey { raster } else { spread(raster) };
         let pixels = raster.size.pixels() as usize;
+        // Eight bits go through sixteen: tables made for eight are up to one step off in the dark.
+        let way = self.from.create_transform_16bit(source, &srgb, target, options).map_err(refused)?;
         let samples = match raster.samples {
-            Depth::Eight(samples) => {
-                let way = self.from.create_transform_8bit(source, &srgb, target, options).map_err(refused)?;
-                Depth::Eight(transformed(&*way, &samples, pixels * channels.count())?)
-            }
+            Depth::Eight(samples) => Depth::Eight(through_16_bits(&*way, &samples, raster.channels, channels, pixels)?),
             Depth::Sixteen(samples) => {
-                let way = self.from.create_transform_16bit(source, &srgb, target, options).map_err(refused)?;
-                Depth::Sixteen(transformed(&*way, &samples, pixels * channels.count())?)
+                let mut to = zeroed(pixels * channels.count())?;
+                way.transform(&samples, &mut to).map_err(refused)?;
+                Depth::Sixteen(to)
             }
         };
         Ok(Raster { size: raster.size, channels, samples })
     }
 }
 
-fn transformed<T: Pod + Default>(
-    way: &(dyn TransformExecutor<T> + Send + Sync),
-    from: &[T],
-    count: usize,
-) -> Result<Vec<T>, DecodeError> {
-    let mut to = zeroed(count)?;
-    way.transform(from, &mut to).map_err(refused)?;
+/// Pixels that are converted at once: small enough to stay in a cache.
+const PIXELS_AT_ONCE: usize = 4096;
+
+fn through_16_bits(
+    way: &Transform16BitExecutor,
+    from: &[u8],
+    from_channels: Channels,
+    to_channels: Channels,
+    pixels: usize,
+) -> Result<Vec<u8>, DecodeError> {
+    let (from_count, to_count) = (from_channels.count(), to_channels.count());
+    let mut to = zeroed::<u8>(pixels * to_count)?;
+    let mut wide = vec![0; PIXELS_AT_ONCE * from_count];
+    let mut converted = vec![0; PIXELS_AT_ONCE * to_count];
+    for (from, to) in from.chunks(PIXELS_AT_ONCE * from_count).zip(to.chunks_mut(PIXELS_AT_ONCE * to_count)) {
+        let (wide, converted) = (&mut wide[..from.len()], &mut converted[..to.len()]);
+        wide.iter_mut().zip(from).for_each(|(wide, &sample)| *wide = u16::from(sample) * 257);
+        way.transform(wide, converted).map_err(refused)?;
+        to.iter_mut().zip(converted).for_each(|(to, &mut sample)| *to = ((u32::from(sample) + 128) / 257) as u8);
+    }
     Ok(to)
 }
 

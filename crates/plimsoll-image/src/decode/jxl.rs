@@ -2,6 +2,7 @@
 //! directly where the file describes its colours by name or codes them as XYB.
 
 use image::metadata::Orientation;
+use jxl_oxide::color::{ColourEncoding, ColourSpace, TransferFunction};
 use jxl_oxide::image::BitDepth;
 use jxl_oxide::{
     AllocTracker, EnumColourEncoding, InitializeResult, JxlImage, JxlThreadPool, PixelFormat, RenderingIntent,
@@ -33,6 +34,7 @@ pub(super) fn open(bytes: &[u8], limits: Limits, profiles: Profiles) -> Result<O
         return Err(unsupported("colours are multiplied with alpha"));
     }
     let xyb = metadata.xyb_encoded;
+    let srgb = is_srgb(&metadata.colour_encoding);
     let channels = match image.pixel_format() {
         PixelFormat::Gray => Channels::Grey,
         PixelFormat::Graya => Channels::GreyAlpha,
@@ -46,14 +48,26 @@ pub(super) fn open(bytes: &[u8], limits: Limits, profiles: Profiles) -> Result<O
         Some(icc) if !xyb => Colour::Icc(icc.to_vec()),
         _ => Colour::Srgb,
     };
-    if profiles == Profiles::Honour && matches!(colour, Colour::Srgb) {
+    // Asked for what it already gives, the decoder would convert to light and back, and lose the last bits.
+    if profiles == Profiles::Honour && matches!(colour, Colour::Srgb) && !srgb {
         let intent = RenderingIntent::Relative;
-        let grey = matches!(channels, Channels::Grey | Channels::GreyAlpha);
-        let srgb = if grey { EnumColourEncoding::gray_srgb(intent) } else { EnumColourEncoding::srgb(intent) };
-        image.request_color_encoding(srgb);
+        image.request_color_encoding(match channels.grey() {
+            true => EnumColourEncoding::gray_srgb(intent),
+            false => EnumColourEncoding::srgb(intent),
+        });
     }
     let facts = Facts { size, bits: bits as u8, channels, colour, orientation: Orientation::NoTransforms };
     Ok(Opened { facts, pixels: Box::new(move || pixels(image, rest, size, channels, bits > 8)) })
+}
+
+/// Whether samples are sRGB, or grey with its curve.
+fn is_srgb(encoding: &ColourEncoding) -> bool {
+    match encoding {
+        ColourEncoding::Enum(EnumColourEncoding { colour_space: ColourSpace::Grey, tf, .. }) => {
+            matches!(tf, TransferFunction::Srgb)
+        }
+        encoding => encoding.is_srgb(),
+    }
 }
 
 /// Feeds the decoder until it knows the header; the bytes that it did not take come back.

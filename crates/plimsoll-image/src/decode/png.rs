@@ -90,7 +90,6 @@ fn colour(info: &Info<'_>, bytes: &[u8]) -> Colour {
     });
     match (gamma, corners) {
         (None, None) => Colour::Srgb,
-        (Some(0), _) => Colour::Strange("a gAMA of zero"),
         (_, Some(corners)) if corners.iter().any(|&(_, y)| y <= 0.0) => Colour::Strange("a cHRM that is no colour"),
         (gamma, corners) => {
             Colour::Described(Box::new(profile::of_gamma(gamma.map(|gamma| 1e5 / gamma as f32), corners)))

@@ -2,7 +2,9 @@
 
 use std::io::Cursor;
 
+use ::tiff::TiffResult;
 use ::tiff::decoder::Decoder;
+use ::tiff::decoder::ifd::Value;
 use ::tiff::tags::Tag;
 use image::ExtendedColorType;
 use image::codecs::tiff::TiffDecoder;
@@ -24,17 +26,30 @@ pub(super) fn open(bytes: &[u8], limits: Limits) -> Result<Opened<'_>, DecodeErr
         ExtendedColorType::Cmyk8 | ExtendedColorType::Cmyk16
     );
     let mut opened = plain::open(decoder, limits)?;
-    if opened.facts.channels.alpha() && has_associated_alpha(bytes) {
+    let tags = Tags::of(bytes).map_err(|error| DecodeError::of_decoder(Format::Tiff, &error))?;
+    if opened.facts.channels.alpha() && tags.associated_alpha {
         let feature = "colours are multiplied with alpha".to_owned();
         return Err(DecodeError::Unsupported { format: Format::Tiff, feature });
     }
-    if inks {
-        opened.facts.colour = Colour::Strange("CMYK, the colours of inks");
-    }
+    opened.facts.colour = match tags.profile {
+        _ if inks => Colour::Strange("CMYK, the colours of inks"),
+        profile => Colour::of_icc(profile),
+    };
     Ok(opened)
 }
 
-fn has_associated_alpha(bytes: &[u8]) -> bool {
-    let extra = Decoder::new(Cursor::new(bytes)).and_then(|mut tiff| tiff.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples));
-    extra.is_ok_and(|extra| extra.is_some_and(|extra| extra.first() == Some(&ASSOCIATED)))
+/// What the image crate does not tell, or passes over where it cannot be read.
+struct Tags {
+    profile: Option<Vec<u8>>,
+    /// Colours were multiplied with alpha.
+    associated_alpha: bool,
+}
+
+impl Tags {
+    fn of(bytes: &[u8]) -> TiffResult<Self> {
+        let mut tiff = Decoder::new(Cursor::new(bytes))?;
+        let profile = tiff.find_tag(Tag::IccProfile)?.map(Value::into_u8_vec).transpose()?;
+        let extra = tiff.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples)?.unwrap_or_default();
+        Ok(Self { profile, associated_alpha: extra.first() == Some(&ASSOCIATED) })
+    }
 }

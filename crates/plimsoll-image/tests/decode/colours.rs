@@ -49,9 +49,9 @@ fn display_p3_is_converted() {
     let expected = p3_values(|x, y, channel| f64::from(checked(x, y, channel)) / 255.0);
     for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Tiff] {
         let image = decoded(&with_metadata(&picture_8(3), format, Some(&icc), None));
-        assert!(image.converted);
+        assert!(image.converted, "{format:?}");
         // Half a step of rounding, and the 16 bits in which a profile keeps its primaries.
-        assert_near(rgb8(&image), &expected, 255.0, 1.0, &format!("{format:?}"));
+        assert_near(rgb8(&image), &expected, 255.0, 0.75, &format!("{format:?}"));
     }
     let expected = p3_values(|x, y, channel| f64::from(checked_16(x, y, channel)) / 65535.0);
     let image = decoded(&with_metadata(&picture_16(3), ImageFormat::Png, Some(&icc), None));
@@ -67,14 +67,14 @@ fn a_profile_in_a_jpeg_is_converted() {
     let stored = rgb8(&stored).as_chunks::<3>().0;
     let expected: Vec<f64> =
         stored.iter().flat_map(|pixel| srgb_of_p3(pixel.map(|sample| f64::from(sample) / 255.0))).collect();
-    assert_near(rgb8(&image), &expected, 255.0, 1.0, "JPEG");
+    assert_near(rgb8(&image), &expected, 255.0, 0.75, "JPEG");
 }
 
 #[test]
 fn jpeg_xl_converts_by_itself() {
     let expected = p3_values(|x, y, channel| f64::from(checked(x, y, channel)) / 255.0);
     let image = decoded(include_bytes!("jxl/p3.jxl"));
-    assert_near(rgb8(&image), &expected, 255.0, 1.0, "P3 without loss");
+    assert_near(rgb8(&image), &expected, 255.0, 0.75, "P3 without loss");
     let ignored = decode(include_bytes!("jxl/p3.jxl"), &IGNORE).unwrap();
     assert_eq!(rgb8(&ignored), samples(3, checked));
     let expected = p3_values(|x, y, channel| f64::from(smooth(x, y, channel)) / 255.0);
@@ -110,20 +110,20 @@ fn short_descriptions_count() {
     let plain = written(&picture_8(3), ImageFormat::Png);
     let linear: Vec<f64> = samples(3, |x, y, channel| coded(f64::from(checked(x, y, channel)) / 255.0));
     let image = decoded(&with_chunk(&plain, b"gAMA", &100_000_u32.to_be_bytes()));
-    assert_near(rgb8(&image), &linear, 255.0, 1.0, "a gAMA of 1");
+    assert_near(rgb8(&image), &linear, 255.0, 0.75, "a gAMA of 1");
     let mut qoi = written(&picture_8(3), ImageFormat::Qoi);
     qoi[13] = 1;
-    assert_near(rgb8(&decoded(&qoi)), &linear, 255.0, 1.0, "QOI, linear");
+    assert_near(rgb8(&decoded(&qoi)), &linear, 255.0, 0.75, "QOI, linear");
 
     let mac: Vec<f64> = samples(3, |x, y, channel| coded((f64::from(checked(x, y, channel)) / 255.0).powf(1.8)));
     let image = decoded(&with_chunk(&plain, b"gAMA", &55_556_u32.to_be_bytes()));
-    assert_near(rgb8(&image), &mac, 255.0, 1.0, "a gAMA of 1/1.8");
+    assert_near(rgb8(&image), &mac, 255.0, 0.75, "a gAMA of 1/1.8");
 
     let p3 = p3_values(|x, y, channel| f64::from(checked(x, y, channel)) / 255.0);
     let image = decoded(&with_chunk(&plain, b"cICP", &[12, 13, 0, 1]));
-    assert_near(rgb8(&image), &p3, 255.0, 1.0, "cICP");
+    assert_near(rgb8(&image), &p3, 255.0, 0.75, "cICP");
     let primaries = [31270_u32, 32900, 68000, 32000, 26500, 69000, 15000, 6000].map(u32::to_be_bytes).concat();
-    assert_near(rgb8(&decoded(&with_chunk(&plain, b"cHRM", &primaries))), &p3, 255.0, 1.0, "cHRM");
+    assert_near(rgb8(&decoded(&with_chunk(&plain, b"cHRM", &primaries))), &p3, 255.0, 0.75, "cHRM");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn grey_profiles_are_for_grey() {
     let expected: Vec<f64> = samples(1, |x, y, _| coded((f64::from(checked(x, y, 0)) / 255.0).powf(1.8)));
     let expected: Vec<f64> = expected.into_iter().flat_map(|sample| [sample; 3]).collect();
     let image = decoded(&with_metadata(&picture_8(1), ImageFormat::Png, Some(&icc), None));
-    assert_near(rgb8(&image), &expected, 255.0, 1.0, "grey");
+    assert_near(rgb8(&image), &expected, 255.0, 0.75, "grey");
     refused(&with_metadata(&picture_8(3), ImageFormat::Png, Some(&icc), None));
 }
 
@@ -152,7 +152,6 @@ fn what_cannot_be_honoured_is_refused_or_ignored() {
     refused(&with_chunk(&plain, b"cICP", &[9, 18, 0, 1]));
     refused(&with_chunk(&plain, b"cICP", &[1, 13, 0, 0]));
     refused(&with_chunk(&plain, b"iCCP", b"name\0\0not deflated"));
-    refused(&with_chunk(&plain, b"gAMA", &[0; 4]));
     refused(include_bytes!("jxl/pq.jxl"));
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Tiff] {
         refused(&with_metadata(&picture_8(3), format, Some(b"this is not a profile"), None));
