@@ -139,7 +139,7 @@ impl Kept {
 }
 
 impl Follower for Kept {
-    const CROSSES: bool = false;
+    const COMPARES: bool = false;
 
     fn smoothed(&mut self, y: usize, lab: Three<'_>, _: &mut [f32]) {
         for (plane, row) in self.lab.iter_mut().zip(lab) {
@@ -178,10 +178,10 @@ impl<'a> Compared<'a> {
 }
 
 impl Follower for Compared<'_> {
-    const CROSSES: bool = true;
+    const COMPARES: bool = true;
 
-    fn smoothed(&mut self, y: usize, lab: Three<'_>, cross: &mut [f32]) {
-        rows::products(lab, self.reference.rows(&self.reference.lab, y), cross);
+    fn smoothed(&mut self, y: usize, lab: Three<'_>, distances: &mut [f32]) {
+        rows::squared_distances(lab, self.reference.rows(&self.reference.lab, y), distances);
     }
 
     fn blurred(&mut self, y: usize, row: &rows::Blurred<'_>) {

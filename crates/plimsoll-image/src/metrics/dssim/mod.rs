@@ -3,19 +3,24 @@
 //! pixel, and a scale counts by how far its pixels are from their mean.
 //! `1 / similarity - 1`: equal images give 0, and there is hardly an upper end.
 
+mod device;
 mod host;
+mod kernels;
 mod rows;
 mod scales;
 mod stream;
+mod strips;
 
 use plimsoll_core::{Fault, Rung};
 use plimsoll_runtime::{Backend, Session};
 
+use self::device::DssimWhole;
 use self::host::DssimHost;
+use self::strips::DssimStrips;
 use super::about::{About, Better};
 use super::host_metric::HostMetric;
-use super::workload::{CPU, MetricWorkload, rung};
-use super::{Metric, host_metric};
+use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, rung};
+use super::{Metric, device_metric, host_metric};
 use crate::image::Shape;
 
 pub(super) static ABOUT: About = About {
@@ -24,20 +29,30 @@ pub(super) static ABOUT: About = About {
     range: 0.0..=scales::WORST,
     perfect: 0.0,
     better: Better::Lower,
-    tolerance: 1e-5,
+    tolerance: 6e-5,
     side_min: 1,
     source: "own, MIT OR Apache-2.0",
-    rungs: &[CPU],
+    rungs: &RUNGS,
 };
 
 pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    vec![rung(CPU, DssimHost.footprint(shape))]
+    let strips = device_metric::footprint(&DssimStrips, shape);
+    vec![
+        rung(GPU_FULL, device_metric::footprint(&DssimWhole, shape)),
+        rung(GPU_STRIP, strips),
+        rung(CPU, DssimHost.footprint(shape)),
+        rung(CPU_STRIP, strips),
+    ]
 }
 
 pub(super) fn open(
-    _rung: &str,
+    rung: &str,
     shape: Shape,
-    _backend: &mut dyn Backend,
+    backend: &mut dyn Backend,
 ) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    Ok(host_metric::open(Metric::Dssim, DssimHost, shape))
+    match rung {
+        GPU_FULL => device_metric::open(Metric::Dssim, DssimWhole, shape, backend),
+        CPU => Ok(host_metric::open(Metric::Dssim, DssimHost, shape)),
+        _ => device_metric::open(Metric::Dssim, DssimStrips, shape, backend),
+    }
 }

@@ -111,13 +111,24 @@ pub(super) fn mirror_ends(padded: &mut [f32]) {
     }
 }
 
-/// The products of two pixels, all channels together.
+/// The square of each pixel, all channels together.
 #[autoversion]
-pub(super) fn products(one: [&[f32]; 3], other: [&[f32]; 3], out: &mut [f32]) {
+pub(super) fn squares(pixels: [&[f32]; 3], out: &mut [f32]) {
+    let count = out.len();
+    let [a, b, c] = pixels.map(|row| &row[..count]);
+    for at in 0..count {
+        out[at] = a[at] * a[at] + b[at] * b[at] + c[at] * c[at];
+    }
+}
+
+/// The squared distance of each pixel from another, all channels together.
+#[autoversion]
+pub(super) fn squared_distances(one: [&[f32]; 3], other: [&[f32]; 3], out: &mut [f32]) {
     let count = out.len();
     let [[a, b, c], [d, e, f]] = [one, other].map(|rows| rows.map(|row| &row[..count]));
     for at in 0..count {
-        out[at] = a[at] * d[at] + b[at] * e[at] + c[at] * f[at];
+        let (x, y, z) = (a[at] - d[at], b[at] - e[at], c[at] - f[at]);
+        out[at] = x * x + y * y + z * z;
     }
 }
 
@@ -133,11 +144,11 @@ pub(super) fn variances(means: [&[f32]; 3], squares: &[f32], means_squared: &mut
     }
 }
 
-/// The blurred rows of an image, and of its products with the reference.
+/// The blurred rows of an image, of its squares, and of its squared distances from the reference.
 pub(super) struct Blurred<'a> {
     pub(super) means: Three<'a>,
     pub(super) squares: &'a [f32],
-    pub(super) cross: &'a [f32],
+    pub(super) distances: &'a [f32],
 }
 
 /// The same rows of the reference, as far as they can be worked out without the image.
@@ -148,20 +159,24 @@ pub(super) struct BlurredReference<'a> {
 }
 
 /// What each pixel lacks to be like the reference's.
+///
+/// Structural similarity is `(1 - p) (1 - q)`, where `p` is the squared distance of the means over the sum of their
+/// squares, and `q` the variance of the difference over the sum of the variances. The usual form takes a covariance from
+/// products instead; its rounding moved the scores of flat images by a quarter, and equal images were not quite equal.
 #[autoversion]
 pub(super) fn losses(image: &Blurred<'_>, reference: &BlurredReference<'_>, out: &mut [f32]) {
     let count = out.len();
     let [[a, b, c], [d, e, f]] = [image.means, reference.means].map(|rows| rows.map(|row| &row[..count]));
-    let (squares, cross) = (&image.squares[..count], &image.cross[..count]);
+    let (squares, distances) = (&image.squares[..count], &image.distances[..count]);
     let (means_squared, variances) = (&reference.means_squared[..count], &reference.variances[..count]);
     for at in 0..count {
         let own = a[at] * a[at] + b[at] * b[at] + c[at] * c[at];
-        let both = a[at] * d[at] + b[at] * e[at] + c[at] * f[at];
-        let variance = squares[at] - own;
-        let covariance = cross[at] - both;
-        let alike = (2.0 * both + STEADY_MEANS) * (2.0 * covariance + STEADY_VARIANCES);
-        let most = (own + means_squared[at] + STEADY_MEANS) * (variance + variances[at] + STEADY_VARIANCES);
-        out[at] = 1.0 - alike / most;
+        let (x, y, z) = (a[at] - d[at], b[at] - e[at], c[at] - f[at]);
+        let means_apart = x * x + y * y + z * z;
+        let apart = distances[at] - means_apart;
+        let means = own + means_squared[at] + STEADY_MEANS;
+        let steadied = (squares[at] - own) + variances[at] + STEADY_VARIANCES;
+        out[at] = (means_apart * steadied + apart * (means - means_apart)) / (means * steadied);
     }
 }
 

@@ -62,13 +62,14 @@ impl Blur {
 
 /// Who uses the rows of a scale.
 pub(super) trait Follower {
-    /// Whether products with another image are asked for.
-    const CROSSES: bool;
+    /// Whether there is another image to be compared with.
+    const COMPARES: bool;
 
-    /// A row of Lab with its chroma smoothed. `cross` takes the products with the other image's, if there is one.
-    fn smoothed(&mut self, y: usize, lab: Three<'_>, cross: &mut [f32]);
+    /// A row of Lab with its chroma smoothed. `distances` takes the squared distances from the other image,
+    /// if there is one.
+    fn smoothed(&mut self, y: usize, lab: Three<'_>, distances: &mut [f32]);
 
-    /// The same row blurred, as are the squares and the products.
+    /// The same row blurred, as are the squares and the distances.
     fn blurred(&mut self, y: usize, row: &rows::Blurred<'_>);
 }
 
@@ -82,7 +83,7 @@ pub(super) struct Stream {
     lab: [Window; 3],
     chroma: [Window; 2],
     squares: Window,
-    cross: Window,
+    distances: Window,
     blur: Blur,
     blurred: [Vec<f32>; 5],
     upper: [Vec<f32>; 3],
@@ -102,7 +103,7 @@ impl Stream {
             lab: [window(), window(), window()],
             chroma: [window(), window()],
             squares: window(),
-            cross: window(),
+            distances: window(),
             blur: Blur::new(width),
             blurred: std::array::from_fn(|_| vec![0.0; width]),
             upper: std::array::from_fn(|_| vec![0.0; width]),
@@ -153,21 +154,21 @@ impl Stream {
             self.blur.row(chroma, y, self.height, smooth.row_mut(y));
         }
         let lab = self.lab.each_ref().map(|window| window.row(y));
-        rows::products(lab, lab, self.squares.row_mut(y));
-        follower.smoothed(y, lab, self.cross.row_mut(y));
+        rows::squares(lab, self.squares.row_mut(y));
+        follower.smoothed(y, lab, self.distances.row_mut(y));
         self.smoothed += 1;
     }
 
     fn finish<F: Follower>(&mut self, follower: &mut F) {
         let y = self.finished;
         let [a, b, c] = &self.lab;
-        let windows = [a, b, c, &self.squares, &self.cross];
-        let count = if F::CROSSES { 5 } else { 4 };
+        let windows = [a, b, c, &self.squares, &self.distances];
+        let count = if F::COMPARES { 5 } else { 4 };
         for (window, out) in windows.into_iter().zip(&mut self.blurred).take(count) {
             self.blur.row(window, y, self.height, out);
         }
-        let [a, b, c, squares, cross] = &self.blurred;
-        follower.blurred(y, &rows::Blurred { means: [a, b, c], squares, cross });
+        let [a, b, c, squares, distances] = &self.blurred;
+        follower.blurred(y, &rows::Blurred { means: [a, b, c], squares, distances });
         self.finished += 1;
     }
 }
