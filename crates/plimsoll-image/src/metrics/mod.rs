@@ -33,6 +33,6 @@ mod zensim;
 
 pub use about::{About, Better};
 pub use butteraugli::{HeatMap, HeatMapRefused, heat_map};
-pub use cvvdp::Display;
+pub use cvvdp::{Display, ParseDisplayError};
 pub use metric::{Metric, ParseMetricError};
 pub use workload::{MetricWorkload, RUNGS, Score, SizesDiffer};
