@@ -28,6 +28,7 @@ mod psnr;
 mod ssim;
 mod ssim2;
 mod strips;
+mod structure;
 mod workload;
 mod zensim;
 

@@ -98,7 +98,7 @@ pub(crate) fn blocky(samples: &[u8], Size { width, height }: Size) -> Vec<u8> {
     out
 }
 
-fn random(state: &mut u32) -> u32 {
+pub(crate) fn random(state: &mut u32) -> u32 {
     *state ^= *state << 13;
     *state ^= *state >> 17;
     *state ^= *state << 5;

@@ -2,6 +2,7 @@
 
 mod butteraugli;
 mod cvvdp;
+mod drawn;
 mod dssim;
 mod iwssim;
 mod ms_ssim;
