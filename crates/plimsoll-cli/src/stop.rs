@@ -1,9 +1,10 @@
 //! How a command ends early: with an error that says what to do next, or because nobody reads on.
 //! Invariant: errors go to stderr as `error: …` and exit 1, or 2 for wrong usage; a closed pipe is no error.
 
+use std::error::Error;
 use std::fmt::Display;
-use std::io;
 use std::process::ExitCode;
+use std::{io, iter};
 
 use anstyle::{AnsiColor, Style};
 
@@ -48,6 +49,12 @@ impl Stop {
     /// An error that says itself what to do.
     pub(crate) fn failed(what: impl Display) -> Self {
         Self::Failed { what: what.to_string(), next: None }
+    }
+
+    /// An error and what caused it.
+    pub(crate) fn failed_with_causes(error: &dyn Error) -> Self {
+        let causes = iter::successors(error.source(), |cause| cause.source());
+        Self::failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
     }
 
     /// The same with a command that helps.

@@ -22,6 +22,6 @@ pub(crate) fn start(builder: Builder, to: Option<&Path>, names: &[DeviceName]) -
 impl Trace {
     /// Writes the end of it.
     pub(crate) fn finish(self) -> Ended {
-        self.0.map_or(Ok(()), |handle| handle.finish().map_err(Stop::failed))
+        self.0.map_or(Ok(()), |handle| handle.finish().map(drop).map_err(Stop::failed))
     }
 }

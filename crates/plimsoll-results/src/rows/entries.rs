@@ -46,6 +46,11 @@ impl Entries {
         self.by_key.get(&key).is_some_and(|entry| !entry.failed)
     }
 
+    /// The row that counts for a key.
+    pub(super) fn find(&self, key: Key) -> Option<Entry> {
+        self.rows.get(&key).copied()
+    }
+
     /// All of them, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Key, Entry)> {
         self.by_key.iter().map(|(key, entry)| (*key, *entry))

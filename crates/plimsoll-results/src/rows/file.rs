@@ -175,6 +175,12 @@ impl RowFile {
         self.entries.is_done(key)
     }
 
+    /// The good row of this key, if there is one.
+    pub fn good_row(&self, key: Key) -> Result<Option<Row>, RowsError> {
+        let entry = self.entries.find(key).filter(|entry| !entry.failed);
+        entry.map(|entry| self.journal.row_at(entry.place, &self.schema)).transpose()
+    }
+
     /// The keys of all good rows, in no order.
     pub fn done(&self) -> impl Iterator<Item = Key> {
         self.entries.iter().filter(|(_, entry)| !entry.failed).map(|(key, _)| key)

@@ -46,7 +46,7 @@ pub use format::{Format, UnknownFormat};
 pub use key::Key;
 pub use row::{Cell, Row, RowFault};
 pub use schema::{Column, Kind, Schema, SchemaDifference, SchemaFault};
-pub use stream::RowStream;
+pub use stream::{RowStream, show_all};
 
 /// A row's longest line in a journal. Far above any row of paths and figures; bounds what a damaged file makes us read.
 pub const ROW_BYTES_MAX: usize = 1 << 20;

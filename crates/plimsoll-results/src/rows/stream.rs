@@ -6,12 +6,26 @@ use std::path::Path;
 
 use super::error::RowsError;
 use super::format::Format;
-use super::formats::{csv, json};
+use super::formats::{self, csv, json};
 use super::row::Row;
 use super::schema::Schema;
 
 /// What errors call the place that rows go to.
 const NAME: &str = "standard output";
+
+/// Shows rows that are all there, in any format that is text.
+pub fn show_all(
+    mut out: impl Write,
+    format: Format,
+    schema: &Schema,
+    rows: impl IntoIterator<Item = Row>,
+) -> Result<(), RowsError> {
+    if format == Format::Parquet {
+        return Err(RowsError::NeedsFile { format });
+    }
+    let mut rows = rows.into_iter().map(|row| row.check(schema).map(|()| row).map_err(RowsError::from));
+    formats::write(format, schema, &mut out, &mut rows).map_err(|fault| fault.at(Path::new(NAME)))
+}
 
 /// Shows rows as they come.
 ///

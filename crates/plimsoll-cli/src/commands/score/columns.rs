@@ -51,6 +51,14 @@ impl Columns {
         [path(&pair.reference), path(&pair.distorted), Cell::from(self.settings.as_str())]
     }
 
+    /// The content hashes in a row: the reference's, then the distorted image's.
+    pub(super) fn hashes(&self, row: &Row) -> [Option<String>; 2] {
+        [3, 2].map(|from_end| match &row.cells()[self.count() - from_end] {
+            Cell::Text(hash) => Some(hash.clone()),
+            _ => None,
+        })
+    }
+
     pub(super) fn row(&self, scored: &Scored) -> Row {
         let mut cells = self.key(&scored.pair).to_vec();
         match &scored.outcome {

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let columns = Columns::new(args.metrics(), args.settings(), args.verbose, names.clone());
     let page = args.report.as_deref().map(|path| Page::new(path, &args.metrics(), command_line()));
     let mut outputs = Outputs::open(args, columns, page, names.clone())?;
-    let left = outputs.left_to_do(pairs);
+    let left = outputs.left_to_do(pairs)?;
     let (builder, trace) = trace::start(orchestrator(opened)?, args.trace.as_deref(), &names)?;
     let orchestrator = builder.build();
     let stop = stop_on_signal();

@@ -1,7 +1,7 @@
 //! Where results go: the table, rows in a file or on stdout, the page, the progress bar.
 //! Never scores anything. Invariant: a row is handed to its file before it counts as done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Stdout};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::machine::DeviceName;
 use plimsoll::score::{Pair, Scored};
-use plimsoll_results::rows::{Existing, Row, RowFile, RowStream, RowsError, Schema};
+use plimsoll_results::rows::{self, Existing, Format, Key, Row, RowFile, RowStream, RowsError, Schema};
 
 use super::args::Args;
 use super::columns::Columns;
@@ -36,7 +36,11 @@ pub(super) struct Outputs {
 
 enum Rows {
     Table(Shown),
-    File(RowFile),
+    /// In a file, ordered at the end by where each pair stands among all.
+    File {
+        file: RowFile,
+        ranks: HashMap<Key, u64>,
+    },
     /// On stdout as they come, in the order of the pairs.
     Stream(InOrder),
     /// On stdout when all are there.
@@ -69,15 +73,19 @@ impl Outputs {
     }
 
     /// The pairs that are still to be scored, each with its place among all.
-    pub(super) fn left_to_do(&mut self, pairs: Vec<Pair>) -> Vec<(usize, Pair)> {
+    pub(super) fn left_to_do(&mut self, pairs: Vec<Pair>) -> Result<Vec<(usize, Pair)>, Stop> {
         let all = pairs.len();
-        let left = match &self.rows {
-            Rows::File(file) => resume::left_to_do(pairs, file, &self.columns),
+        let left = match &mut self.rows {
+            Rows::File { file, ranks } => {
+                let key = |pair| file.schema().key_of(self.columns.key(pair));
+                *ranks = pairs.iter().enumerate().filter_map(|(at, pair)| Some((key(pair)?, at as u64))).collect();
+                resume::left_to_do(pairs, file, &self.columns).map_err(with_causes)?
+            }
             _ => pairs.into_iter().enumerate().collect(),
         };
         self.summary.kept = all - left.len();
         self.bar.set_length(left.len() as u64);
-        left
+        Ok(left)
     }
 
     /// Takes what came of a pair; says whether to go on.
@@ -108,7 +116,7 @@ impl Outputs {
         if let Some(stop) = self.stopped {
             return Err(stop);
         }
-        let to_stdout = matches!(self.rows, Rows::Table(_) | Rows::File(_));
+        let to_stdout = matches!(self.rows, Rows::Table(_) | Rows::File { .. });
         let kept = self.rows.finish()?;
         let lines = self.summary.lines(took);
         if let Some(page) = self.page {
@@ -138,10 +146,11 @@ impl Rows {
                 (false, true) => Existing::Replace,
                 (false, false) => Existing::Refuse,
             };
-            return RowFile::create(path, format, schema, existing).map(Self::File).map_err(Stop::failed);
+            let file = RowFile::create(path, format, schema, existing).map_err(with_causes)?;
+            return Ok(Self::File { file, ranks: HashMap::new() });
         }
         if format.streams() {
-            let stream = RowStream::new(io::stdout(), format, schema).map_err(broken)?;
+            let stream = RowStream::new(io::stdout(), format, schema).map_err(with_causes)?;
             return Ok(Self::Stream(InOrder { stream, next: 0, early: BTreeMap::new() }));
         }
         Ok(Self::Array(schema, BTreeMap::new()))
@@ -150,8 +159,8 @@ impl Rows {
     fn take(&mut self, columns: &Columns, scored: &Scored) -> Result<(), Stop> {
         match self {
             Self::Table(shown) => shown.add(scored),
-            Self::File(file) => file.push(&columns.row(scored)).map_err(Stop::failed)?,
-            Self::Stream(rows) => rows.push(scored.at, columns.row(scored)).map_err(broken)?,
+            Self::File { file, .. } => file.push(&columns.row(scored)).map_err(with_causes)?,
+            Self::Stream(rows) => rows.push(scored.at, columns.row(scored)).map_err(with_causes)?,
             Self::Array(_, rows) => {
                 rows.insert(scored.at, columns.row(scored));
             }
@@ -163,11 +172,13 @@ impl Rows {
     fn finish(self) -> Result<bool, Stop> {
         match self {
             Self::Table(mut shown) => shown.print().map(|()| false),
-            Self::File(file) => file.finish().map(|()| true).map_err(Stop::failed),
-            Self::Stream(rows) => rows.finish().map(|()| false).map_err(broken),
+            Self::File { file, ranks } => {
+                file.finish_ranked(|key| ranks.get(&key).copied()).map(|_| true).map_err(with_causes)
+            }
+            Self::Stream(rows) => rows.finish().map(|()| false).map_err(with_causes),
             Self::Array(schema, rows) => {
-                let objects: Vec<_> = rows.values().map(|row| schema.object(row)).collect();
-                output::json(&objects).map(|()| false)
+                let shown = rows::show_all(io::stdout().lock(), Format::Json, &schema, rows.into_values());
+                shown.map(|()| false).map_err(with_causes)
             }
         }
     }
@@ -188,12 +199,12 @@ impl InOrder {
         for row in std::mem::take(&mut self.early).into_values() {
             self.stream.push(&row)?;
         }
-        self.stream.finish()
+        Ok(())
     }
 }
 
-fn broken(error: RowsError) -> Stop {
-    if error.is_broken_pipe() { Stop::ReaderLeft } else { Stop::failed(error) }
+fn with_causes(error: RowsError) -> Stop {
+    if let RowsError::PipeClosed = error { Stop::ReaderLeft } else { Stop::failed_with_causes(&error) }
 }
 
 /// Beside a table on stdout; beside rows for other programs on stderr.

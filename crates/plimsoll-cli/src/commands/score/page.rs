@@ -63,14 +63,8 @@ impl Page {
         self.rows.sort_by_key(|(at, _)| *at);
         self.report.rows = self.rows.into_iter().map(|(_, row)| row).collect();
         self.report.summary = summary.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        report::write(&self.report, &self.path).map_err(|error| Stop::failed(plimsoll_causes(&error)))
+        report::write(&self.report, &self.path).map_err(|error| Stop::failed_with_causes(&error))
     }
-}
-
-/// An error with what caused it.
-fn plimsoll_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn small_picture(image: &Image) -> Picture {

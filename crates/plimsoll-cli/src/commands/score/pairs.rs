@@ -66,7 +66,7 @@ fn by_name(references: &Path, distorted: &Path) -> Result<Vec<Pair>, Stop> {
         let name = inside(distorted, &path);
         let alike = by_stem.get(&name.with_extension("")).map_or(&[][..], Vec::as_slice);
         match (reference_files.get(&name), alike) {
-            (Some(reference), _) | (None, [reference]) => {
+            (Some(reference), _) | (None, &[reference]) => {
                 pairs.push(Pair { reference: references.join(reference), distorted: path });
             }
             (None, []) => unpaired.push(path),

@@ -5,21 +5,25 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::image::decode;
 use plimsoll::score::Pair;
-use plimsoll_results::rows::{Cell, RowFile};
+use plimsoll_results::rows::{RowFile, RowsError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::columns::{Columns, hash_text};
 
 /// The pairs without a good row, or whose files have changed since, each with its place among all.
-pub(super) fn left_to_do(pairs: Vec<Pair>, file: &RowFile, columns: &Columns) -> Vec<(usize, Pair)> {
+pub(super) fn left_to_do(pairs: Vec<Pair>, file: &RowFile, columns: &Columns) -> Result<Vec<(usize, Pair)>, RowsError> {
     let mut hashes = Hashes::default();
-    let is_left = |pair: &Pair| {
-        let Some(done) = file.done(columns.key(pair)) else { return true };
-        let stands = |column: &str| done.text(column).map(str::to_owned);
-        stands("reference_hash") != hashes.of(&pair.reference) || stands("hash") != hashes.of(&pair.distorted)
-    };
-    let mut is_left = is_left;
-    pairs.into_iter().enumerate().filter(|(_, pair)| is_left(pair)).collect()
+    let mut left = Vec::new();
+    for (at, pair) in pairs.into_iter().enumerate() {
+        let row = match file.schema().key_of(columns.key(&pair)) {
+            Some(key) => file.good_row(key)?,
+            None => None,
+        };
+        if row.is_none_or(|row| columns.hashes(&row) != [hashes.of(&pair.reference), hashes.of(&pair.distorted)]) {
+            left.push((at, pair));
+        }
+    }
+    Ok(left)
 }
 
 /// The content hashes of files, each read once.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll::Setback;
+use plimsoll::{Fault, Setback};
 use plimsoll::machine::DeviceName;
 use plimsoll::score::{PairScores, Scored};
 
@@ -42,8 +42,8 @@ impl Summary {
             *self.places.entry((device_name(report.device, names), report.rung)).or_default() += 1;
             for attempt in &report.attempts {
                 match &attempt.setback {
-                    Setback::Failed(fault) if !fault.is_out_of_memory() => self.other_failures += 1,
-                    Setback::Failed(_) | Setback::Refused(_) => self.out_of_memory += 1,
+                    Setback::Failed(Fault::OutOfMemory { .. }) | Setback::Refused(_) => self.out_of_memory += 1,
+                    Setback::Failed(_) => self.other_failures += 1,
                 }
             }
         }
