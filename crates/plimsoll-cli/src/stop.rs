@@ -53,7 +53,7 @@ impl Stop {
 
     /// An error and what caused it.
     pub(crate) fn failed_with_causes(error: &dyn Error) -> Self {
-        let causes = iter::successors(error.source(), |cause| cause.source());
+        let causes = iter::successors(error.source(), |&cause| cause.source());
         Self::failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
     }
 

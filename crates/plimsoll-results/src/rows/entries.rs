@@ -48,7 +48,7 @@ impl Entries {
 
     /// The row that counts for a key.
     pub(super) fn find(&self, key: Key) -> Option<Entry> {
-        self.rows.get(&key).copied()
+        self.by_key.get(&key).copied()
     }
 
     /// All of them, in no order.

@@ -15,7 +15,7 @@ const NAME: &str = "standard output";
 
 /// Shows rows that are all there, in any format that is text.
 pub fn show_all(
-    mut out: impl Write,
+    mut out: impl Write + Send,
     format: Format,
     schema: &Schema,
     rows: impl IntoIterator<Item = Row>,

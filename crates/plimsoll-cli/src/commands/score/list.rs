@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::output;
 use crate::stop::Ended;
 
+/// Scores beyond this have no meaning of their own; a metric's range only goes so far because numbers do.
+const ENDLESS: f64 = 1e6;
+
 pub(super) fn show(as_json: bool) -> Ended {
     let abouts: Vec<&About> = Metric::ALL.iter().map(|metric| metric.about()).collect();
     if as_json {
@@ -31,8 +34,8 @@ pub(super) fn show(as_json: bool) -> Ended {
 
 fn range(about: &About) -> String {
     let end = |value: f64| match value {
-        f64::NEG_INFINITY => "-∞".to_owned(),
-        f64::INFINITY => "∞".to_owned(),
+        value if value < -ENDLESS => "-∞".to_owned(),
+        value if value > ENDLESS => "∞".to_owned(),
         value => value.to_string(),
     };
     format!("{} to {}", end(*about.range.start()), end(*about.range.end()))
@@ -61,7 +64,7 @@ struct Listed {
 
 impl Listed {
     fn new(about: &'static About) -> Self {
-        let bound = |value: f64| value.is_finite().then_some(value);
+        let bound = |value: f64| (value.abs() <= ENDLESS).then_some(value);
         Self {
             name: about.name,
             what: about.what,

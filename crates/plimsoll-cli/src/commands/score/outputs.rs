@@ -177,7 +177,7 @@ impl Rows {
             }
             Self::Stream(rows) => rows.finish().map(|()| false).map_err(with_causes),
             Self::Array(schema, rows) => {
-                let shown = rows::show_all(io::stdout().lock(), Format::Json, &schema, rows.into_values());
+                let shown = rows::show_all(io::stdout(), Format::Json, &schema, rows.into_values());
                 shown.map(|()| false).map_err(with_causes)
             }
         }
