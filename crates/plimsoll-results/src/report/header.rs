@@ -9,7 +9,7 @@ const REFERENCES_SHOWN_MAX: usize = 24;
 
 /// The top of the page.
 pub(crate) fn header(report: &Report, gallery: &Gallery) -> String {
-    let mut header = String::from("<header>");
+    let mut header = String::from("<div class=\"top\"><header>");
     put!(header, "<h1>{}</h1>", Text(&report.title));
     if !report.command.is_empty() {
         put!(header, "<p class=\"command\"><code>{}</code></p>", Text(&report.command));
@@ -17,6 +17,7 @@ pub(crate) fn header(report: &Report, gallery: &Gallery) -> String {
     facts(&mut header, report);
     header.push_str("</header>");
     references(&mut header, report, gallery);
+    header.push_str("</div>");
     header
 }
 
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn empty_facts_are_left_out() {
         let header = shown(&Report { title: "T".to_owned(), ..Report::default() });
-        assert_eq!(header, "<header><h1>T</h1></header>");
+        assert_eq!(header, "<div class=\"top\"><header><h1>T</h1></header></div>");
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl HeatScale {
         }
         let at = ((samples.len() - 1) as f64 * (1.0 - ABOVE_TOP)).ceil() as usize;
         let (_, top, _) = samples.select_nth_unstable_by(at, f32::total_cmp);
-        Self { top: if *top > 0.0 { *top } else { 1.0 } }
+        Self { top: if *top > 0.0 { round_top(*top) } else { 1.0 } }
     }
 
     /// Where a distance lies on the bar, from 0 to 1.
@@ -55,18 +55,25 @@ impl HeatScale {
     /// The bar that tells what the colours mean.
     pub(crate) fn bar(&self, what: &str) -> String {
         let mut bar = String::from("<div class=\"bar\" role=\"img\" aria-label=\"");
-        let top = numbers::plain(f64::from(self.top));
+        let top = numbers::round(f64::from(self.top));
         put!(bar, "Colours from dark, 0, to light, {top} and more\"><span class=\"bar-what\">");
         put!(bar, "{}</span><span class=\"bar-ramp\"></span><span class=\"bar-ticks\">", Text(what));
         for part in [0.0, 0.0625, 0.25, 0.5625, 1.0] {
             let distance = self.top * part;
             let sign = if part == 1.0 { "≥\u{a0}" } else { "" };
-            let text = numbers::plain(f64::from(distance));
+            let text = numbers::round(f64::from(distance));
             put!(bar, "<i style=\"left:{:.1}%\">{sign}{text}</i>", self.place(distance) * 100.0);
         }
         bar.push_str("</span></div>");
         bar
     }
+}
+
+/// The next value whose sixteenths, the ticks of the bar, are short to write.
+fn round_top(at_least: f32) -> f32 {
+    let decade = 10f32.powf(at_least.log10().floor());
+    let tops = [0.8, 1.6, 2.4, 3.2, 4.0, 4.8, 6.4, 8.0, 16.0].map(|top| top * decade);
+    tops.into_iter().find(|top| *top >= at_least * 0.9999).unwrap_or(at_least)
 }
 
 fn palette() -> Vec<u8> {
@@ -93,8 +100,8 @@ mod tests {
     fn the_scale_leaves_out_single_hot_pixels() {
         let mut values = vec![1.0; 10_000];
         values[77] = 1e6;
-        assert_eq!(HeatScale::of([map(values)].iter()), HeatScale { top: 1.0 });
-        assert_eq!(HeatScale::of([map(vec![3.0]), map(vec![f32::NAN, 5.0])].iter()).top, 5.0);
+        assert_eq!(HeatScale::of([map(values)].iter()), HeatScale { top: 1.6 });
+        assert_eq!(HeatScale::of([map(vec![3.0]), map(vec![f32::NAN, 5.0])].iter()).top, 6.4);
     }
 
     #[test]
@@ -114,7 +121,7 @@ mod tests {
     #[test]
     fn the_bar_has_the_figures_of_its_scale() {
         let bar = HeatScale { top: 4.0 }.bar("<b>");
-        assert!(bar.contains("left:50.0%\">1.00<") && bar.contains("left:100.0%\">≥\u{a0}4.00<"), "{bar}");
+        assert!(bar.contains("left:50.0%\">1<") && bar.contains("left:100.0%\">≥\u{a0}4<"), "{bar}");
         assert!(bar.contains("&lt;b&gt;"));
     }
 

@@ -45,8 +45,21 @@ pub(crate) fn score(value: f64, decimals: usize) -> String {
         "∞".to_owned()
     } else if value == f64::NEG_INFINITY {
         "−∞".to_owned()
+    } else if value != 0.0 && value.abs() < 10f64.powi(1 - decimals as i32) {
+        // The column's decimals would leave less than two digits of it.
+        format!("{value:.2e}").replace('-', "−")
     } else {
         format!("{value:.decimals$}").replace('-', "−")
+    }
+}
+
+/// A round value, without the zeros that say nothing.
+pub(crate) fn round(value: f64) -> String {
+    let text = plain(value);
+    if text.contains('.') && !text.contains('e') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
@@ -87,7 +100,8 @@ mod tests {
         assert_eq!(column_decimals([0.00123].into_iter()), 6);
         assert_eq!(column_decimals([f64::INFINITY, f64::NAN].into_iter()), 2);
         assert_eq!(score(-3.14159, 2), "−3.14");
-        assert_eq!(score(f64::INFINITY, 2), "∞");
+        assert_eq!([score(f64::INFINITY, 2), score(2.5e-7, 5), score(0.0, 2)], ["∞", "2.50e−7", "0.00"]);
         assert_eq!([0.0, 0.05, 12.34].map(plain), ["0", "0.0500", "12.3"]);
+        assert_eq!([0.2, 3.0, 100.0, 0.0].map(round), ["0.2", "3", "100", "0"]);
     }
 }

@@ -46,7 +46,7 @@ struct Point {
 /// All plots with their legend; nothing where no row has a rate.
 pub(crate) fn section(report: &Report, groups: &Groups) -> String {
     let mut section = String::new();
-    let Some(rates) = Scale::for_rates(report.rows.iter().filter_map(rate)) else {
+    let Some(rates) = Scale::for_rates(report.rows.iter().filter(has_score).filter_map(rate)) else {
         return section;
     };
     put!(
@@ -65,6 +65,11 @@ pub(crate) fn section(report: &Report, groups: &Groups) -> String {
 
 fn rate(row: &super::ReportRow) -> Option<f64> {
     bits_per_pixel(row.width, row.height, row.bytes)
+}
+
+/// Whether it is on any plot; the others would only make the axis longer.
+fn has_score(row: &&super::ReportRow) -> bool {
+    row.scores.iter().flatten().any(|score| score.is_finite())
 }
 
 /// The points of a metric, line after line, each line by rising rate.
@@ -336,7 +341,11 @@ mod tests {
 
     #[test]
     fn a_metric_without_scores_says_so_and_no_rows_draw_nothing() {
-        assert!(drawn(&report(true, vec![row("r", "a", 1000, None)])).contains("No file has this score"));
+        let mut without = report(true, vec![row("r", "a", 1000, None), row("r", "a", 1000, None)]);
+        assert_eq!(drawn(&without), "");
+        without.metrics.push(MetricColumn::default());
+        without.rows[0].scores.push(Some(1.0));
+        assert!(drawn(&without).contains("No file has this score"));
         assert_eq!(drawn(&report(true, vec![])), "");
     }
 

@@ -122,7 +122,8 @@ fn tick_text(value: f64, step: Option<f64>) -> String {
     let decimals = (0..9).find(fits).unwrap_or(9);
     // Not minus zero, and a minus as long as the digits are wide.
     let value = if value.abs() < step.unwrap_or(0.0) * 1e-6 { 0.0 } else { value };
-    format!("{value:.decimals$}").replace('-', "−")
+    let text = if decimals > 4 { format!("{value:e}") } else { format!("{value:.decimals$}") };
+    text.replace('-', "−")
 }
 
 #[cfg(test)]

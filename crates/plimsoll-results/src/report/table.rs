@@ -126,7 +126,7 @@ impl Table<'_> {
         }
         if let Some((mean, largest)) = self.gallery.distances(number) {
             let [mean, largest] = [mean, largest].map(numbers::plain);
-            put!(out, "<span>distance {mean} on average, {largest} at most</span>");
+            put!(out, "<span>distance {mean} mean, {largest} max</span>");
         }
         out.push_str("</small>");
         if let Some(error) = &row.error {

@@ -8,13 +8,22 @@ const QUIET = [
   "--disable-component-update", "--disable-sync",
 ];
 
-async function withPage(file, options, use) {
+async function withBrowser(use) {
   const isRoot = process.getuid && process.getuid() === 0;
   const name = process.env.PLIMSOLL_BROWSER;
   const executablePath = name.includes("/") || name.includes("\\") ? name : which(name);
   const browser = await chromium.launch({ executablePath, args: isRoot ? [...QUIET, "--no-sandbox"] : QUIET });
   try {
-    const page = await (await browser.newContext(options)).newPage();
+    await use(browser);
+  } finally {
+    await browser.close();
+  }
+}
+
+async function withPage(browser, file, options, use) {
+  const context = await browser.newContext(options);
+  try {
+    const page = await context.newPage();
     const complaints = [];
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) complaints.push(`console: ${message.text()}`);
@@ -28,7 +37,7 @@ async function withPage(file, options, use) {
     await use(page);
     if (complaints.length) throw new Error(complaints.join("\n"));
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 
@@ -39,4 +48,4 @@ function which(name) {
   return found;
 }
 
-module.exports = { withPage };
+module.exports = { withBrowser, withPage };

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plimsoll_results::report;
+use plimsoll_results::report::{self, Report};
 
 /// Where the page and pictures of it lie afterwards, for people to look at.
 fn folder() -> PathBuf {
@@ -28,29 +28,30 @@ fn tool(variable: &str) -> OsString {
     })
 }
 
-/// Runs one of the scripts beside this file on a page; every failed expectation ends it with an error.
-fn look(script: &str, page: &Path) {
+/// Runs one of the scripts beside this file on pages; every failed expectation ends it with an error.
+fn look(script: &str, pages: &[PathBuf]) {
     let [browser, modules] = ["PLIMSOLL_BROWSER", "NODE_PATH"].map(tool);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser").join(script);
     let mut node = Command::new("node");
-    node.arg(script).arg(page).arg(folder()).env("PLIMSOLL_BROWSER", browser).env("NODE_PATH", modules);
+    node.arg(script).arg(folder()).args(pages).env("PLIMSOLL_BROWSER", browser).env("NODE_PATH", modules);
     let ended = node.output().expect("node starts; `cargo xtask test test` installs it");
     let said = [ended.stdout, ended.stderr].concat();
     assert!(ended.status.success(), "\n{}", String::from_utf8_lossy(&said));
 }
 
+fn written(name: &str, report: &Report) -> PathBuf {
+    let page = folder().join(format!("{name}.html"));
+    report::write(report, &page).expect("the page is written");
+    page
+}
+
 #[test]
 fn people_can_use_a_report() {
-    let page = folder().join("report.html");
-    report::write(&made::report(), &page).expect("the page is written");
-    look("use.cjs", &page);
+    look("use.cjs", &[written("report", &made::report())]);
 }
 
 #[test]
 fn odd_reports_are_pages_too() {
-    for (name, report) in made::odd() {
-        let page = folder().join(format!("{name}.html"));
-        report::write(&report, &page).expect("the page is written");
-        look("open.cjs", &page);
-    }
+    let pages: Vec<PathBuf> = made::odd().iter().map(|(name, report)| written(name, report)).collect();
+    look("open.cjs", &pages);
 }

@@ -1,12 +1,16 @@
-// Opens a page at two widths: it complains about nothing and is never wider than the window.
+// Opens pages at two widths: each complains about nothing and is never wider than the window.
 "use strict";
 const assert = require("node:assert");
 const path = require("node:path");
-const { withPage } = require("./chromium.cjs");
+const { withBrowser, withPage } = require("./chromium.cjs");
 
-async function main([file, folder]) {
+async function main([folder, ...files]) {
+  await withBrowser(async (browser) => { for (const file of files) await open(browser, file, folder); });
+}
+
+async function open(browser, file, folder) {
   for (const width of [1280, 420]) {
-    await withPage(file, { viewport: { width, height: 900 } }, async (page) => {
+    await withPage(browser, file, { viewport: { width, height: 900 } }, async (page) => {
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= width, `${path.basename(file)} is ${wide} wide in a window of ${width}`);
       for (const heading of await page.locator("th button").all()) await heading.click();

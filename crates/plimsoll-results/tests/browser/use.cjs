@@ -2,12 +2,12 @@
 "use strict";
 const assert = require("node:assert");
 const path = require("node:path");
-const { withPage } = require("./chromium.cjs");
+const { withBrowser, withPage } = require("./chromium.cjs");
 
 const HOSTILE = "<script>document.title='owned'</script>\"'&amp; 画像 🎨.jpg";
 const WIDTH = 1280;
 
-/// Thirteen files have scores; one of them is not a number, one is without end.
+// Thirteen files have scores; one of them is not a number, one is without end.
 async function plotsAreDrawn(page) {
   const charts = page.locator("svg.chart");
   assert.equal(await charts.count(), 4);
@@ -145,10 +145,17 @@ async function viewerEnlarges(page, folder) {
   assert.ok(await viewer.isHidden());
 }
 
-async function main([file, folder]) {
+async function main([folder, file]) {
+  await withBrowser((browser) => use(browser, file, folder));
+}
+
+async function use(browser, file, folder) {
   const look = (colorScheme, width) => ({ viewport: { width, height: 900 }, colorScheme });
-  const shoot = (page, name) => page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
-  await withPage(file, look("light", WIDTH), async (page) => {
+  const shoot = async (page, name) => {
+    await page.evaluate(() => Promise.all([...document.images].filter((image) => image.src).map((image) => image.decode())));
+    await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
+  };
+  await withPage(browser, file, look("light", WIDTH), async (page) => {
     await shoot(page, "light");
     await plotsAreDrawn(page);
     await hostileNamesAreText(page);
@@ -160,18 +167,18 @@ async function main([file, folder]) {
     await sortingReorders(page);
     await page.pdf({ path: path.join(folder, "print.pdf"), format: "A4" });
   });
-  await withPage(file, look("dark", WIDTH), async (page) => {
+  await withPage(browser, file, look("dark", WIDTH), async (page) => {
     await shoot(page, "dark");
     await page.locator("svg.chart").nth(1).locator(".point[data-row='4']").hover();
     await page.screenshot({ path: path.join(folder, "hover.png") });
   });
-  await withPage(file, look("light", 420), async (page) => {
+  await withPage(browser, file, look("light", 420), async (page) => {
     await shoot(page, "narrow");
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 420);
     await page.locator("#row-3 img.map").click();
     await page.screenshot({ path: path.join(folder, "viewer-narrow.png") });
   });
-  await withPage(file, { ...look("light", WIDTH), javaScriptEnabled: false }, async (page) => {
+  await withPage(browser, file, { ...look("light", WIDTH), javaScriptEnabled: false }, async (page) => {
     assert.equal(await page.locator("svg.chart .point").count(), 50);
     assert.ok(await page.locator("svg.chart").first().isVisible());
   });
