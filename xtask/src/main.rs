@@ -1,7 +1,9 @@
 //! Development commands: `cargo xtask <command>`. Reads like a table of contents; each step is in `steps`.
 //! Never a dependency of the product, and depends on nothing but std, so that it builds in seconds on a fresh machine.
 
+mod browser;
 mod components;
+mod packages;
 mod steps;
 mod vulkan;
 
@@ -40,7 +42,9 @@ fn test(named: &[&str]) -> Result<(), String> {
     if steps.iter().any(|step| step.needs_gpu) {
         vulkan::ensure()?;
     }
-    steps::run(&steps)
+    let needs_browser = steps.iter().any(|step| step.needs_browser);
+    let tools = if needs_browser { browser::ensure(&steps::target())? } else { Vec::new() };
+    steps::run(&steps, &tools)
 }
 
 fn print_help() {

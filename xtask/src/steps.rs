@@ -2,6 +2,7 @@
 //! Never installs anything. Invariant: the first step that fails is the last that runs, and its exit is an error.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ pub(crate) struct Step {
     pub(crate) component: Option<&'static str>,
     /// Whether it runs kernels on a Vulkan device.
     pub(crate) needs_gpu: bool,
+    /// Whether it looks at pages in a browser.
+    pub(crate) needs_browser: bool,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     /// A target folder of its own, below the usual one: other compiler flags would rebuild everything there and back.
@@ -40,6 +43,7 @@ pub(crate) const ALL: &[Step] = &[
         name: "test",
         what: "unit, integration, architecture and doc tests",
         needs_gpu: true,
+        needs_browser: true,
         arguments: &["test", "--workspace", "--no-fail-fast"],
         ..PLAIN
     },
@@ -61,8 +65,16 @@ pub(crate) const ALL: &[Step] = &[
     },
 ];
 
-const PLAIN: Step =
-    Step { name: "", what: "", component: None, needs_gpu: false, arguments: &[], environment: &[], own_target: None };
+const PLAIN: Step = Step {
+    name: "",
+    what: "",
+    component: None,
+    needs_gpu: false,
+    needs_browser: false,
+    arguments: &[],
+    environment: &[],
+    own_target: None,
+};
 
 /// One thread per connection makes each of lavapipe's logical GPUs behave like a card of its own. Mesa's layer that asks
 /// the display server which card comes first complains where there is none; nothing here needs it.
@@ -81,14 +93,14 @@ pub(crate) fn choose(named: &[&str]) -> Result<Vec<&'static Step>, String> {
     Ok(ALL.iter().filter(|step| named.is_empty() || named.contains(&step.name)).collect())
 }
 
-/// Runs the steps one after the other.
-pub(crate) fn run(steps: &[&Step]) -> Result<(), String> {
+/// Runs the steps one after the other, with the variables that lead them to their tools.
+pub(crate) fn run(steps: &[&Step], tools: &[(&str, OsString)]) -> Result<(), String> {
     let start = Instant::now();
     let mut times: Vec<(&str, Duration)> = Vec::new();
     for step in steps {
         println!("\n==> {}: cargo {}", step.name, step.arguments.join(" "));
         let begun = Instant::now();
-        step.run()?;
+        step.run(tools)?;
         times.push((step.name, begun.elapsed()));
     }
     println!("\n==> all passed");
@@ -99,10 +111,11 @@ pub(crate) fn run(steps: &[&Step]) -> Result<(), String> {
 }
 
 impl Step {
-    fn run(&self) -> Result<(), String> {
+    fn run(&self, tools: &[(&str, OsString)]) -> Result<(), String> {
         let mut command = cargo();
         command.args(self.arguments);
         command.envs(FOR_EVERY_STEP.iter().chain(self.environment).copied());
+        command.envs(tools.iter().map(|(name, value)| (name, value)));
         NOT_FOR_TESTS.iter().for_each(|name| {
             command.env_remove(name);
         });
@@ -129,7 +142,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn target() -> PathBuf {
+/// Where everything is built, also what tests need besides.
+pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 

@@ -3,7 +3,8 @@
 
 use std::env;
 use std::fs;
-use std::process::{Command, Stdio};
+
+use crate::packages;
 
 const PACKAGE: &str = "mesa-vulkan-drivers";
 
@@ -46,37 +47,10 @@ fn drivers() -> Vec<String> {
 }
 
 fn install() -> Result<(), String> {
-    let apt = |arguments: &[&str]| as_root("apt-get", arguments).status();
-    if !is_program("apt-get") {
-        return Err(format!(
-            "tests need a Vulkan device and there is no apt-get; install Mesa's software Vulkan driver (Debian and \
-             Ubuntu: {PACKAGE}, Fedora: {PACKAGE}, Arch: vulkan-swrast), then run this again"
-        ));
-    }
-    println!("==> no Vulkan device: installing {PACKAGE}");
-    let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
-    let installed = || apt(&install).is_ok_and(|status| status.success());
-    // A fresh container has no package lists yet; elsewhere they need not be fetched again.
-    if installed() || (apt(&["update"]).is_ok_and(|status| status.success()) && installed()) {
-        return Ok(());
-    }
-    Err(format!("{PACKAGE} could not be installed; install it with `apt-get install {PACKAGE}` as root"))
-}
-
-fn as_root(program: &str, arguments: &[&str]) -> Command {
-    let mut command = if is_root() { Command::new("env") } else { Command::new("sudo") };
-    if !is_root() {
-        command.arg("env");
-    }
-    command.args(["DEBIAN_FRONTEND=noninteractive", program]).args(arguments);
-    command
-}
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
-}
-
-fn is_program(name: &str) -> bool {
-    let asked = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    asked.is_ok_and(|status| status.success())
+    println!("==> no Vulkan device");
+    let elsewhere = format!(
+        "tests need a Vulkan device and there is no apt-get; install Mesa's software Vulkan driver (Debian and Ubuntu: \
+         {PACKAGE}, Fedora: {PACKAGE}, Arch: vulkan-swrast), then run this again"
+    );
+    packages::install(PACKAGE, &elsewhere)
 }

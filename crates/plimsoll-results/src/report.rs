@@ -1,1 +1,0 @@
-//! A page to look at: one HTML file with everything in it.
