@@ -65,7 +65,12 @@ pub(crate) fn written(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
 }
 
 /// With an ICC profile and EXIF data where the format holds them.
-pub(crate) fn with_metadata(picture: &DynamicImage, format: ImageFormat, icc: Option<&[u8]>, exif: Option<&[u8]>) -> Vec<u8> {
+pub(crate) fn with_metadata(
+    picture: &DynamicImage,
+    format: ImageFormat,
+    icc: Option<&[u8]>,
+    exif: Option<&[u8]>,
+) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     match format {
         ImageFormat::Png => encode(PngEncoder::new(&mut bytes), picture, icc, exif),

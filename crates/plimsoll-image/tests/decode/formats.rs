@@ -96,7 +96,8 @@ fn palettes_become_colours() {
 #[test]
 fn lossy_formats_are_near() {
     let given = samples(3, smooth);
-    let picture = image::RgbImage::from_raw(SIZE.width, SIZE.height, given.clone()).map(DynamicImage::ImageRgb8).unwrap();
+    let picture =
+        image::RgbImage::from_raw(SIZE.width, SIZE.height, given.clone()).map(DynamicImage::ImageRgb8).unwrap();
     let mut jpeg = Vec::new();
     let encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 95);
     picture.write_with_encoder(encoder).unwrap();
