@@ -310,7 +310,7 @@ fn boxes(x: f64, y: f64) -> Option<Light> {
         return Some([0.018, 0.016, 0.026]);
     }
     let paint = PAINTS[(hash(column, row, 12) * 7.999) as usize];
-    let frame = inside_x < 2.8 || inside_x > LONG - 1.4 || inside_y < 1.9 || inside_y > HIGH - 1.4;
+    let frame = !(2.8..LONG - 1.4).contains(&inside_x) || !(1.9..HIGH - 1.4).contains(&inside_y);
     let ribs = if frame { 1.12 } else { 0.80 + 0.30 * (inside_x * std::f64::consts::TAU / 2.6).sin() };
     let label = boxed(inside_x, inside_y, (22.0, 7.2), (31.0, 9.6)) && hash(column, row, 13) > 0.4;
     let paint = if label { [0.66, 0.58, 0.52] } else { paint };

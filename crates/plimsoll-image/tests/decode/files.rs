@@ -146,10 +146,10 @@ pub(crate) fn cmyk_jpeg() -> Vec<u8> {
 }
 
 pub(crate) const JXL: [(&str, &[u8]); 6] = [
-    ("rgb8", include_bytes!("jxl/rgb8.jxl")),
-    ("container", include_bytes!("jxl/rgb8-container.jxl")),
-    ("rgb16", include_bytes!("jxl/rgb16.jxl")),
-    ("rgba8", include_bytes!("jxl/rgba8.jxl")),
-    ("lossy", include_bytes!("jxl/lossy.jxl")),
-    ("turned", include_bytes!("jxl/turned.jxl")),
+    ("rgb8", include_bytes!("made/rgb8.jxl")),
+    ("container", include_bytes!("made/rgb8-container.jxl")),
+    ("rgb16", include_bytes!("made/rgb16.jxl")),
+    ("rgba8", include_bytes!("made/rgba8.jxl")),
+    ("lossy", include_bytes!("made/lossy.jxl")),
+    ("turned", include_bytes!("made/turned.jxl")),
 ];
