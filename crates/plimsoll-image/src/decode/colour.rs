@@ -21,6 +21,8 @@ pub enum Profiles {
 pub(super) enum Colour {
     /// Nothing, or that they are sRGB.
     Srgb,
+    /// They were something else, and the decoder gives sRGB.
+    Converted,
     /// An ICC profile.
     Icc(Vec<u8>),
     /// Something that could be made into a profile.
@@ -44,7 +46,7 @@ impl Conversion {
     /// The conversion that a file needs, if any.
     pub(super) fn plan(colour: Colour, channels: Channels, profiles: Profiles) -> Result<Option<Self>, DecodeError> {
         let from = match (profiles, colour) {
-            (Profiles::Ignore, _) | (_, Colour::Srgb) => return Ok(None),
+            (Profiles::Ignore, _) | (_, Colour::Srgb | Colour::Converted) => return Ok(None),
             (_, Colour::Strange(reason)) => return Err(refused(reason)),
             (_, Colour::Described(profile)) => profile,
             (_, Colour::Icc(bytes)) => Box::new(profile::of_icc(&bytes).map_err(refused)?),

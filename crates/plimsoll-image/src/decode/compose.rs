@@ -10,6 +10,12 @@ use super::background::Background;
 use super::error::DecodeError;
 use super::raster::{Channels, Depth, Raster};
 
+/// How an image with these EXIF data is to be turned. Some writers put the name of the data before them.
+pub(super) fn orientation(exif: Option<&[u8]>) -> Orientation {
+    let exif = exif.map(|exif| exif.strip_prefix(b"Exif\0\0").unwrap_or(exif));
+    exif.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms)
+}
+
 /// The size of the image once it is turned.
 pub(super) fn upright(size: Size, orientation: Orientation) -> Size {
     match orientation {

@@ -29,17 +29,8 @@ pub enum Format {
 
 impl Format {
     /// Every format that is read.
-    pub const ALL: [Self; 9] = [
-        Self::Png,
-        Self::Jpeg,
-        Self::Jxl,
-        Self::WebP,
-        Self::Tiff,
-        Self::Gif,
-        Self::Bmp,
-        Self::Pnm,
-        Self::Qoi,
-    ];
+    pub const ALL: [Self; 9] =
+        [Self::Png, Self::Jpeg, Self::Jxl, Self::WebP, Self::Tiff, Self::Gif, Self::Bmp, Self::Pnm, Self::Qoi];
 
     /// The crate that decodes this format, and its version.
     pub fn decoder(self) -> &'static str {

@@ -1,7 +1,7 @@
 //! JPEG: baseline and progressive, 8 bits, grey and colour. Read strictly: a file that ends early or breaks off inside is
-//! refused, where a lenient decoder would fill in grey and a metric would score the filling.
+//! refused, where a lenient decoder would fill in grey and a metric would score the filling. The decoder looks for damage
+//! from one row of blocks to the next: a gap inside the last row can pass.
 
-use image::metadata::Orientation;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -11,6 +11,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use crate::Size;
 
 use super::colour::Colour;
+use super::compose;
 use super::error::DecodeError;
 use super::format::Format;
 use super::limits::Limits;
@@ -44,8 +45,7 @@ pub(super) fn open(bytes: &[u8], limits: Limits) -> Result<Opened<'_>, DecodeErr
         None if segments.profile => Colour::Strange("a broken ICC profile"),
         profile => Colour::of_icc(profile),
     };
-    let exif = decoder.exif().map(Vec::as_slice);
-    let orientation = exif.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms);
+    let orientation = compose::orientation(decoder.exif().map(Vec::as_slice));
     let facts = Facts { size, bits: 8, channels, colour, orientation };
     let pixels = move || {
         Raster::read(size, channels, false, |samples| match decoder.output_buffer_size() {
@@ -73,7 +73,7 @@ impl Segments {
             match (marker, after) {
                 (0xff, _) => rest = &rest[1..],
                 (0xda, scan) => {
-                    found.ends = scan.windows(2).any(|pair| pair == [0xff, 0xd9]);
+                    found.ends = scan.windows(2).rev().any(|pair| pair == [0xff, 0xd9]);
                     return found;
                 }
                 (_, [high, low, segment @ ..]) => {

@@ -46,16 +46,16 @@ pub(super) fn open(bytes: &[u8], limits: Limits, profiles: Profiles) -> Result<O
     let colour = match image.original_icc() {
         _ if image.hdr_type().is_some() => Colour::Strange(profile::HDR),
         Some(icc) if !xyb => Colour::Icc(icc.to_vec()),
-        _ => Colour::Srgb,
+        // Asked for what it already gives, the decoder would convert to light and back, and lose the last bits.
+        _ if srgb || profiles == Profiles::Ignore => Colour::Srgb,
+        _ => {
+            image.request_color_encoding(match channels.grey() {
+                true => EnumColourEncoding::gray_srgb(RenderingIntent::Relative),
+                false => EnumColourEncoding::srgb(RenderingIntent::Relative),
+            });
+            Colour::Converted
+        }
     };
-    // Asked for what it already gives, the decoder would convert to light and back, and lose the last bits.
-    if profiles == Profiles::Honour && matches!(colour, Colour::Srgb) && !srgb {
-        let intent = RenderingIntent::Relative;
-        image.request_color_encoding(match channels.grey() {
-            true => EnumColourEncoding::gray_srgb(intent),
-            false => EnumColourEncoding::srgb(intent),
-        });
-    }
     let facts = Facts { size, bits: bits as u8, channels, colour, orientation: Orientation::NoTransforms };
     Ok(Opened { facts, pixels: Box::new(move || pixels(image, rest, size, channels, bits > 8)) })
 }

@@ -51,6 +51,7 @@ pub use colour::Profiles;
 pub use error::DecodeError;
 pub use format::Format;
 
+use colour::{Colour, Conversion};
 use limits::Limits;
 use raster::Opened;
 use sniff::Content;
@@ -146,9 +147,10 @@ pub fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
 pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, DecodeError> {
     let (format, opened) = open(bytes, options)?;
     let facts = opened.facts;
-    let conversion = colour::Conversion::plan(facts.colour, facts.channels, options.profiles)?;
+    let by_the_decoder = matches!(facts.colour, Colour::Converted);
+    let conversion = Conversion::plan(facts.colour, facts.channels, options.profiles)?;
     let raster = (opened.pixels)()?;
-    let converted = conversion.is_some();
+    let converted = by_the_decoder || conversion.is_some();
     let raster = match conversion {
         Some(conversion) => conversion.apply(raster)?,
         None => raster,

@@ -12,6 +12,7 @@ use image::{ColorType, ImageDecoder, ImageError};
 use crate::Size;
 
 use super::colour::Colour;
+use super::compose;
 use super::error::DecodeError;
 use super::format::Format;
 use super::limits::Limits;
@@ -76,7 +77,10 @@ pub(super) fn open<'a>(mut decoder: impl ImageDecoder + 'a, limits: Limits) -> R
     limits.check(size, channels, bits)?;
     decoder.set_limits(limits.of_image()).map_err(wrong)?;
     let colour = Colour::of_icc(decoder.icc_profile().map_err(wrong)?);
-    let orientation = decoder.orientation().map_err(wrong)?;
+    let orientation = match decoder.exif_metadata().map_err(wrong)? {
+        Some(exif) => compose::orientation(Some(&exif)),
+        None => decoder.orientation().map_err(wrong)?,
+    };
     let facts = Facts { size, bits, channels, colour, orientation };
     let pixels = move || Raster::read(size, channels, sixteen, |samples| decoder.read_image(samples).map_err(wrong));
     Ok(Opened { facts, pixels: Box::new(pixels) })

@@ -3,11 +3,11 @@
 use std::io::Cursor;
 
 use ::png::{BitDepth, ColorType, Decoder, DecodingError, Info, Limits as PngLimits, Reader, Transformations};
-use image::metadata::Orientation;
 
 use crate::Size;
 
 use super::colour::Colour;
+use super::compose;
 use super::error::DecodeError;
 use super::format::Format;
 use super::limits::Limits;
@@ -39,7 +39,8 @@ pub(super) fn open(bytes: &[u8], limits: Limits) -> Result<Opened<'_>, DecodeErr
         ColorType::Rgb | ColorType::Indexed => Channels::Rgb,
         ColorType::Rgba => Channels::Rgba,
     };
-    let facts = Facts { size, bits, channels, colour: colour(info, bytes), orientation: orientation(info) };
+    let orientation = compose::orientation(info.exif_metadata.as_deref());
+    let facts = Facts { size, bits, channels, colour: colour(info, bytes), orientation };
     let sixteen = depth == BitDepth::Sixteen;
     Ok(Opened { facts, pixels: Box::new(move || pixels(reader, size, channels, sixteen)) })
 }
@@ -61,11 +62,6 @@ fn pixels(
         }
         Ok(())
     })
-}
-
-fn orientation(info: &Info<'_>) -> Orientation {
-    let exif = info.exif_metadata.as_deref();
-    exif.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms)
 }
 
 fn colour(info: &Info<'_>, bytes: &[u8]) -> Colour {

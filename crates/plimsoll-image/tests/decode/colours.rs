@@ -7,8 +7,11 @@ use plimsoll_image::decode::{DecodeError, DecodeOptions, Profiles, decode};
 use crate::files::{cmyk_jpeg, decoded, picture_8, picture_16, rgb8, rgb16, with_chunk, with_metadata, written};
 use crate::pictures::{SIZE, checked, checked_16, samples, smooth};
 
-const IGNORE: DecodeOptions =
-    DecodeOptions { background: plimsoll_image::decode::Background::WHITE, profiles: Profiles::Ignore, bytes_max: 1 << 30 };
+const IGNORE: DecodeOptions = DecodeOptions {
+    background: plimsoll_image::decode::Background::WHITE,
+    profiles: Profiles::Ignore,
+    bytes_max: 1 << 30,
+};
 
 fn light(coded: f64) -> f64 {
     if coded <= 0.04045 { coded / 12.92 } else { ((coded + 0.055) / 1.055).powf(2.4) }
@@ -73,13 +76,15 @@ fn a_profile_in_a_jpeg_is_converted() {
 #[test]
 fn jpeg_xl_converts_by_itself() {
     let expected = p3_values(|x, y, channel| f64::from(checked(x, y, channel)) / 255.0);
-    let image = decoded(include_bytes!("jxl/p3.jxl"));
+    let image = decoded(include_bytes!("made/p3.jxl"));
     assert_near(rgb8(&image), &expected, 255.0, 0.75, "P3 without loss");
-    let ignored = decode(include_bytes!("jxl/p3.jxl"), &IGNORE).unwrap();
+    assert!(image.converted && !decoded(include_bytes!("made/rgb8.jxl")).converted);
+    let ignored = decode(include_bytes!("made/p3.jxl"), &IGNORE).unwrap();
     assert_eq!(rgb8(&ignored), samples(3, checked));
     let expected = p3_values(|x, y, channel| f64::from(smooth(x, y, channel)) / 255.0);
-    let image = decoded(include_bytes!("jxl/p3-lossy.jxl"));
-    let distance: f64 = rgb8(&image).iter().zip(&expected).map(|(&got, value)| (f64::from(got) - value * 255.0).abs()).sum();
+    let image = decoded(include_bytes!("made/p3-lossy.jxl"));
+    let distance: f64 =
+        rgb8(&image).iter().zip(&expected).map(|(&got, value)| (f64::from(got) - value * 255.0).abs()).sum();
     assert!(distance / (expected.len() as f64) < 4.0, "{}", distance / expected.len() as f64);
 }
 
@@ -98,7 +103,8 @@ fn srgb_is_left_alone() {
     let primaries = [31270_u32, 32900, 64000, 33000, 30000, 60000, 15000, 6000].map(u32::to_be_bytes).concat();
     let both = with_chunk(&gamma, b"cHRM", &primaries);
     let said = with_chunk(&with_chunk(&plain, b"gAMA", &100_000_u32.to_be_bytes()), b"sRGB", &[0]);
-    for (name, bytes) in [("gAMA", gamma), ("cHRM", both), ("sRGB", said), ("cICP", with_chunk(&plain, b"cICP", &[1, 13, 0, 1]))]
+    for (name, bytes) in
+        [("gAMA", gamma), ("cHRM", both), ("sRGB", said), ("cICP", with_chunk(&plain, b"cICP", &[1, 13, 0, 1]))]
     {
         let image = decoded(&bytes);
         assert_eq!((rgb8(&image), image.converted), (&samples(3, checked)[..], false), "{name}");
@@ -152,7 +158,7 @@ fn what_cannot_be_honoured_is_refused_or_ignored() {
     refused(&with_chunk(&plain, b"cICP", &[9, 18, 0, 1]));
     refused(&with_chunk(&plain, b"cICP", &[1, 13, 0, 0]));
     refused(&with_chunk(&plain, b"iCCP", b"name\0\0not deflated"));
-    refused(include_bytes!("jxl/pq.jxl"));
+    refused(include_bytes!("made/pq.jxl"));
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Tiff] {
         refused(&with_metadata(&picture_8(3), format, Some(b"this is not a profile"), None));
     }

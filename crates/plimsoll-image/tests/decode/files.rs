@@ -65,7 +65,12 @@ pub(crate) fn written(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
 }
 
 /// With an ICC profile and EXIF data where the format holds them.
-pub(crate) fn with_metadata(picture: &DynamicImage, format: ImageFormat, icc: Option<&[u8]>, exif: Option<&[u8]>) -> Vec<u8> {
+pub(crate) fn with_metadata(
+    picture: &DynamicImage,
+    format: ImageFormat,
+    icc: Option<&[u8]>,
+    exif: Option<&[u8]>,
+) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     match format {
         ImageFormat::Png => encode(PngEncoder::new(&mut bytes), picture, icc, exif),
@@ -141,10 +146,10 @@ pub(crate) fn cmyk_jpeg() -> Vec<u8> {
 }
 
 pub(crate) const JXL: [(&str, &[u8]); 6] = [
-    ("rgb8", include_bytes!("jxl/rgb8.jxl")),
-    ("container", include_bytes!("jxl/rgb8-container.jxl")),
-    ("rgb16", include_bytes!("jxl/rgb16.jxl")),
-    ("rgba8", include_bytes!("jxl/rgba8.jxl")),
-    ("lossy", include_bytes!("jxl/lossy.jxl")),
-    ("turned", include_bytes!("jxl/turned.jxl")),
+    ("rgb8", include_bytes!("made/rgb8.jxl")),
+    ("container", include_bytes!("made/rgb8-container.jxl")),
+    ("rgb16", include_bytes!("made/rgb16.jxl")),
+    ("rgba8", include_bytes!("made/rgba8.jxl")),
+    ("lossy", include_bytes!("made/lossy.jxl")),
+    ("turned", include_bytes!("made/turned.jxl")),
 ];

@@ -30,6 +30,13 @@ fn every_orientation_of_exif() {
 }
 
 #[test]
+fn exif_may_name_itself() {
+    let named = [b"Exif\0\0", &exif(6)[..]].concat();
+    let image = decoded(&with_metadata(&picture_8(3), ImageFormat::WebP, None, Some(&named)));
+    assert_eq!(rgb8(&image), upright(picture_8(3), 6).as_bytes());
+}
+
+#[test]
 fn jpeg_turns_as_png_does() {
     let lying = with_metadata(&picture_8(3), ImageFormat::Jpeg, None, None);
     let stored = decoded(&lying);
@@ -50,7 +57,7 @@ fn tiff_keeps_its_orientation_in_a_tag() {
 
 #[test]
 fn jpeg_xl_turns_by_itself() {
-    let image = decoded(include_bytes!("jxl/turned.jxl"));
+    let image = decoded(include_bytes!("made/turned.jxl"));
     let (width, height) = (image.image.size().width, image.image.size().height);
     assert_eq!((width, height), (SIZE.height, SIZE.width));
     // Turned clockwise, what was at the bottom left is now at the top left; the file was a JPEG before.
@@ -61,5 +68,5 @@ fn jpeg_xl_turns_by_itself() {
             assert!(got.abs_diff(was) < 16, "channel {channel} at {x}, {y} is {got}, and was {was}");
         }
     }
-    assert_eq!(header(include_bytes!("jxl/turned.jxl")).unwrap().size, image.image.size());
+    assert_eq!(header(include_bytes!("made/turned.jxl")).unwrap().size, image.image.size());
 }

@@ -1,4 +1,4 @@
-//! Made pictures. `jxl/README.md` names them: their formulas stay as they are.
+//! Made pictures. `made/README.md` names them: their formulas stay as they are.
 
 use plimsoll_image::Size;
 

@@ -96,6 +96,25 @@ fn a_file_that_ends_early_is_refused() {
     }
 }
 
+/// A lenient decoder would fill the rest with grey. Damage is noticed from one row of blocks to the next.
+#[test]
+fn a_jpeg_with_a_hole_is_refused() {
+    for (name, whole) in [
+        ("baseline", &include_bytes!("made/tall.jpg")[..]),
+        ("progressive", include_bytes!("made/tall-progressive.jpg")),
+        ("restarts", include_bytes!("made/tall-restarts.jpg")),
+    ] {
+        assert!(decode(whole, &DecodeOptions::default()).is_ok(), "{name}");
+        let scan = whole.windows(2).position(|pair| pair == [0xff, 0xda]).unwrap() + 14;
+        let end = whole.len() - 2;
+        let holed = [&whole[..scan + (end - scan) / 3], &whole[end..]].concat();
+        match decode(&holed, &DecodeOptions::default()) {
+            Err(DecodeError::Truncated { .. } | DecodeError::Damaged { .. }) => {}
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn floats_are_refused() {
     let floats = DynamicImage::ImageRgb32F(image::Rgb32FImage::from_raw(1, 1, vec![0.5, 1.5, 0.0]).unwrap());
