@@ -1,28 +1,78 @@
-//! Structural similarity over five scales.
+//! MS-SSIM as Wang, Simoncelli and Bovik published it in 2003: contrast and structure at four scales, and all of SSIM at
+//! the fifth, each to the power of its published exponent; [`ssim`](super::ssim) at each scale otherwise.
+//!
+//! A scale is the one before with 2 x 2 pixels averaged into one, an odd edge counted twice: so do the authors' program
+//! and `tf.image.ssim_multiscale`. `pytorch-msssim` and `piq` treat odd edges in ways of their own, and agree where
+//! sides stay even. A scale with a negative mean counts as 0, as in all three.
+//!
+//! Below 161 pixels a side there are fewer scales, with exponents that are made to add up to 1 again (as `piq` does when
+//! it is given fewer); the coarsest one that is left takes the luminance term.
+
+mod device;
+mod host;
+mod strips;
 
 use plimsoll_core::{Fault, Rung};
 use plimsoll_runtime::{Backend, Session};
 
+use self::device::MsSsimWhole;
+use self::host::MsSsimHost;
+use self::strips::MsSsimStrips;
 use super::about::{About, Better};
-use super::workload::{MetricWorkload, RUNGS};
+use super::host_metric::HostMetric;
+use super::structure::Terms;
+use super::structure::device::places_of;
+use super::structure::scales::product;
+use super::structure::window::SPAN;
+use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, Score, rung};
+use super::{Metric, device_metric, host_metric};
 use crate::image::Shape;
 
 pub(super) static ABOUT: About = About {
     name: "ms-ssim",
-    what: "",
+    what: "structural similarity of luma over five scales",
     range: 0.0..=1.0,
     perfect: 1.0,
     better: Better::Higher,
-    tolerance: 1e-5,
-    side_min: 1,
-    source: "",
+    // The power of a scale's mean grows without bound towards 0, so what is left of rounding there counts more than in SSIM.
+    tolerance: 5e-6,
+    side_min: SPAN as u32,
+    source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
 };
 
-pub(super) fn rungs(_: Shape) -> Vec<Rung> {
-    todo!()
+/// The luma of white.
+const PEAK: f32 = 1.0;
+
+/// What is compared at one of `count` scales.
+fn terms(scale: usize, count: usize) -> Terms {
+    Terms::for_peak(PEAK, scale + 1 == count)
 }
 
-pub(super) fn open(_: &str, _: Shape, _: &mut dyn Backend) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    todo!()
+/// The score of the sums of similarities at each scale.
+fn score(extents: &[[u32; 2]], sums: &[f64]) -> Score {
+    let means: Vec<f64> = extents.iter().zip(sums).map(|(&extent, sum)| sum / places_of(extent) as f64).collect();
+    Score::of(product(&means))
+}
+
+pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
+    let strips = device_metric::footprint(&MsSsimStrips, shape);
+    vec![
+        rung(GPU_FULL, device_metric::footprint(&MsSsimWhole, shape)),
+        rung(GPU_STRIP, strips),
+        rung(CPU, MsSsimHost.footprint(shape)),
+        rung(CPU_STRIP, strips),
+    ]
+}
+
+pub(super) fn open(
+    rung: &str,
+    shape: Shape,
+    backend: &mut dyn Backend,
+) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
+    match rung {
+        GPU_FULL => device_metric::open(Metric::MsSsim, MsSsimWhole, shape, backend),
+        CPU => Ok(host_metric::open(Metric::MsSsim, MsSsimHost, shape)),
+        _ => device_metric::open(Metric::MsSsim, MsSsimStrips, shape, backend),
+    }
 }

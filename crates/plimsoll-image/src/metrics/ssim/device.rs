@@ -8,7 +8,7 @@ use crate::feed::Source;
 use crate::image::Shape;
 use crate::kernels::total::Totals;
 use crate::metrics::device_metric::DeviceMetric;
-use crate::metrics::structure::device::{Comparison, Statistics, places_of};
+use crate::metrics::structure::device::{Comparison, Described, places_of};
 use crate::metrics::structure::luma::{LumaFeed, StripLuma};
 use crate::metrics::structure::window::REACH;
 use crate::metrics::workload::Score;
@@ -38,24 +38,10 @@ impl Work {
 
     /// The sum of similarities of two planes that lie on the device.
     fn sum(&mut self, run: &mut Run<'_>, extent: [u32; 2], reference: &Described) -> Result<f64, Fault> {
-        let known = (&reference.luma, &reference.statistics);
-        self.comparison.compare(run, extent, known, &self.distorted, terms())?;
+        self.comparison.compare(run, extent, reference, &self.distorted, terms())?;
         self.totals.begin(run)?;
         self.totals.add(run, self.comparison.similarity(), 0..places_of(extent) as u32)?;
         Ok(self.totals.read(run)?.iter().sum())
-    }
-}
-
-/// The luma of a reference, or of a band of it, with its statistics.
-pub(super) struct Described {
-    luma: Buffer,
-    statistics: Statistics,
-}
-
-impl Described {
-    fn open(run: &mut Run<'_>, extent: [u32; 2]) -> Result<Self, Fault> {
-        let luma = run.allocate(u64::from(extent[0]) * u64::from(extent[1]))?;
-        Ok(Self { luma, statistics: Statistics::open(run, extent)? })
     }
 }
 
@@ -72,8 +58,8 @@ impl DeviceMetric for SsimWhole {
         let extent = [size.width, size.height];
         let feed = LumaFeed::open(run, reference.shape(), PEAK)?;
         let described = Described::open(run, extent)?;
-        feed.rows(run, reference, 0..size.height, &described.luma, 0)?;
-        work.comparison.describe(run, extent, &described.luma, terms(), &described.statistics)?;
+        feed.rows(run, reference, 0..size.height, &described.plane, 0)?;
+        work.comparison.describe(run, extent, &described, terms())?;
         Ok(described)
     }
 
@@ -128,8 +114,8 @@ impl DeviceMetric for SsimStrips {
         for first in (0..size.height - REACH).step_by(*step as usize) {
             let rows = first..size.height.min(first + *step + REACH);
             let extent = [size.width, rows.len() as u32];
-            reference.rows(run, rows.clone(), &band.luma, 0)?;
-            work.comparison.describe(run, extent, &band.luma, terms(), &band.statistics)?;
+            reference.rows(run, rows.clone(), &band.plane, 0)?;
+            work.comparison.describe(run, extent, band, terms())?;
             work.feed.rows(run, distorted, rows, &work.distorted, 0)?;
             sum += work.sum(run, extent, band)?;
         }

@@ -66,17 +66,25 @@ struct SimilarityParams {
     unused: [u32; 2],
 }
 
-/// Means and variances of a reference, or of a band of it, at every place of the window.
-pub(in crate::metrics) struct Statistics {
+/// A plane of a reference, or of a band of it, with its means and variances at every place of the window.
+pub(in crate::metrics) struct Described {
+    /// The plane itself.
+    pub(in crate::metrics) plane: Buffer,
     mean: Buffer,
     variance: Buffer,
 }
 
-impl Statistics {
-    /// Room for those of `width` x `rows` pixels.
+impl Described {
+    /// Room for `width` x `rows` pixels.
     pub(in crate::metrics) fn open(run: &mut Run<'_>, extent: [u32; 2]) -> Result<Self, Fault> {
-        Ok(Self { mean: run.allocate(places_of(extent))?, variance: run.allocate(places_of(extent))? })
+        let plane = run.allocate(pixels_of(extent))?;
+        Ok(Self { plane, mean: run.allocate(places_of(extent))?, variance: run.allocate(places_of(extent))? })
     }
+}
+
+/// How many pixels `width` x `rows` are.
+pub(in crate::metrics) fn pixels_of([width, rows]: [u32; 2]) -> u64 {
+    u64::from(width) * u64::from(rows)
 }
 
 /// How many places the window has on `width` x `rows` pixels.
@@ -105,20 +113,19 @@ impl Comparison {
         &self.similarity
     }
 
-    /// Makes the statistics of a plane of `width` x `rows`.
+    /// Makes the statistics of a plane of `width` x `rows` that lies there already.
     pub(in crate::metrics) fn describe(
         &self,
         run: &mut Run<'_>,
         [width, rows]: [u32; 2],
-        plane: &Buffer,
+        of: &Described,
         terms: Terms,
-        to: &Statistics,
     ) -> Result<(), Fault> {
         let [values, squares, _] = &self.along;
         let params = MomentParams { width, rows, middle: terms.middle, unused: 0 };
-        run.over(&MOMENTS_OF_ONE, &[plane, values, squares], &params, width - REACH, rows)?;
+        run.over(&MOMENTS_OF_ONE, &[&of.plane, values, squares], &params, width - REACH, rows)?;
         let params = similarity_params([width, rows], terms);
-        run.over(&DESCRIBE, &[values, squares, &to.mean, &to.variance], &params, params.places, params.rows)
+        run.over(&DESCRIBE, &[values, squares, &of.mean, &of.variance], &params, params.places, params.rows)
     }
 
     /// Compares two planes of `width` x `rows`, the first of them described already.
@@ -126,16 +133,16 @@ impl Comparison {
         &self,
         run: &mut Run<'_>,
         [width, rows]: [u32; 2],
-        (reference, known): (&Buffer, &Statistics),
+        reference: &Described,
         distorted: &Buffer,
         terms: Terms,
     ) -> Result<(), Fault> {
         let [differences, squares, own] = &self.along;
         let params = MomentParams { width, rows, middle: terms.middle, unused: 0 };
-        let buffers = [reference, distorted, differences, squares, own];
+        let buffers = [&reference.plane, distorted, differences, squares, own];
         run.over(&MOMENTS_OF_TWO, &buffers, &params, width - REACH, rows)?;
         let params = similarity_params([width, rows], terms);
-        let buffers = [differences, squares, own, &known.mean, &known.variance, &self.similarity];
+        let buffers = [differences, squares, own, &reference.mean, &reference.variance, &self.similarity];
         run.over(&SIMILARITY, &buffers, &params, params.places, params.rows)
     }
 }

@@ -9,6 +9,7 @@
 //! The window is only put where it lies inside the image, so nothing here knows of edges.
 
 pub(super) mod device;
+pub(super) mod halve;
 pub(super) mod luma;
 pub(super) mod rows;
 pub(super) mod scales;
