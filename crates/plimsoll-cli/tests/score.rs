@@ -11,8 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Settings of the developer's own that would change what is seen here.
-const OWN_SETTINGS: [&str; 4] =
-    ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
+const OWN_SETTINGS: [&str; 4] = ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
 
 /// A folder with made images, and a profile of its own.
 struct Folder(TempDir);
@@ -191,7 +190,8 @@ fn what_is_no_image_fails_alone() {
         folder.at("missing.png"),
         other_size,
     ];
-    let output = folder.score(&["--no-gpu", "--json"]).arg(&reference).arg(&good).args(&wrong).output().expect("started");
+    let output =
+        folder.score(&["--no-gpu", "--json"]).arg(&reference).arg(&good).args(&wrong).output().expect("started");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("rows");
     assert_eq!(rows.len(), 7);
@@ -233,7 +233,8 @@ fn folders_and_lists_pair_files() {
         folder.picture(&format!("dist/deep/{name}.bmp"), (24, 24), 4);
     }
     folder.picture("dist/alone.png", (24, 24), 4);
-    let output = folder.score(&["--no-gpu", "--format", "csv"]).args(["ref", "dist"].map(|name| folder.at(name))).output();
+    let output =
+        folder.score(&["--no-gpu", "--format", "csv"]).args(["ref", "dist"].map(|name| folder.at(name))).output();
     let output = output.expect("started");
     assert!(output.status.success() && stderr(&output).contains("alone.png has no reference"), "{}", stderr(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
@@ -349,13 +350,8 @@ fn a_closed_pipe_ends_the_run_quietly() {
     let folder = Folder::new();
     let (reference, variants) = folder.variants(40, (64, 64));
     let mut command = folder.score(&["--no-gpu", "--format", "jsonl"]);
-    let mut child = command
-        .arg(reference)
-        .args(variants)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("started");
+    let mut child =
+        command.arg(reference).args(variants).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     drop(child.stdout.take());
     let ended = child.wait_with_output().expect("gone");
     assert!(ended.status.success() && !stderr(&ended).contains("panicked"), "{}", stderr(&ended));

@@ -35,7 +35,10 @@ fn main() {
     }
     let options = Options::parse(&words);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("1 reference x {} variants of 1024x1024, {cores} cores, best of {} rounds", options.variants, options.rounds);
+    println!(
+        "1 reference x {} variants of 1024x1024, {cores} cores, best of {} rounds",
+        options.variants, options.rounds
+    );
     compare_with_crates(&options, cores);
     if options.tools {
         tools::compare(&options, cores);

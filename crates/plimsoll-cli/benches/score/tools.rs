@@ -77,7 +77,10 @@ impl Tool {
         }
         println!("installing {} {} into {}", self.package, self.version, root.display());
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["install", "--quiet", "--locked", "--version", self.version, "--root"]).arg(&root).arg(self.package);
+        cargo
+            .args(["install", "--quiet", "--locked", "--version", self.version, "--root"])
+            .arg(&root)
+            .arg(self.package);
         // Video input wants libraries that few machines have; images need none.
         cargo.arg("--no-default-features");
         let output = cargo.output().map_err(|error| error.to_string())?;

@@ -8,16 +8,16 @@ use super::{HeatMap, Picture, Report, data_uri, shrink};
 pub(crate) const ROWS_WITH_PICTURES_MAX: usize = 400;
 
 /// The longer side of a picture.
-const PICTURE_SIDE: Sides = Sides { max: 320, min: 160 };
+pub(crate) const PICTURE_SIDE: Sides = Sides { max: 320, min: 160 };
 
 /// The longer side of a heat map, which shows single pixels when it is enlarged.
-const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 256 };
+pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 256 };
 
 /// Pixels of all pictures, and of all heat maps, before they are made smaller: about 30 MB of each.
 const PIXELS_MAX: usize = 16 << 20;
 
-struct Sides {
-    max: u32,
+pub(crate) struct Sides {
+    pub(crate) max: u32,
     min: u32,
 }
 

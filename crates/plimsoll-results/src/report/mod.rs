@@ -31,6 +31,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// Rows of a page that have pictures; those after them are shown without.
+pub const ROWS_WITH_PICTURES_MAX: usize = gallery::ROWS_WITH_PICTURES_MAX;
+
 /// Everything that a page shows. Rows are shown in the order given.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -112,6 +115,17 @@ pub struct Picture {
     pub rgb: Vec<u8>,
 }
 
+impl Picture {
+    /// The longest side that a page shows. Whoever keeps many pictures keeps them no larger.
+    pub const SIDE_MAX: u32 = gallery::PICTURE_SIDE.max;
+
+    /// The same picture with neither side longer than this.
+    #[must_use]
+    pub fn shrunk(&self, side_max: u32) -> Self {
+        shrink::picture(self, side_max)
+    }
+}
+
 /// How far each place is from the reference: 0 is the same. One whose length does not match its sides is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatMap {
@@ -121,6 +135,17 @@ pub struct HeatMap {
     pub height: u32,
     /// The distances, row after row.
     pub values: Vec<f32>,
+}
+
+impl HeatMap {
+    /// The longest side that a page shows.
+    pub const SIDE_MAX: u32 = gallery::HEAT_MAP_SIDE.max;
+
+    /// The same map with neither side longer than this: of several values the largest is kept.
+    #[must_use]
+    pub fn shrunk(&self, side_max: u32) -> Self {
+        shrink::heat_map(self, side_max)
+    }
 }
 
 /// Why there is no page.

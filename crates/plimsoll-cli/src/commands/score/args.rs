@@ -185,7 +185,9 @@ impl Args {
 fn parse_metric(name: &str) -> Result<Asked, String> {
     match name {
         "all" => Ok(Asked::All),
-        _ => name.parse().map(Asked::One).map_err(|error: plimsoll::image::metrics::ParseMetricError| error.to_string()),
+        _ => {
+            name.parse().map(Asked::One).map_err(|error: plimsoll::image::metrics::ParseMetricError| error.to_string())
+        }
     }
 }
 
@@ -193,9 +195,11 @@ fn parse_device(text: &str) -> Result<DeviceChoice, String> {
     match text {
         "auto" => Ok(DeviceChoice::Auto),
         "gpu" => Ok(DeviceChoice::AnyGpu),
-        _ => text.replacen(':', "", 1).parse().map(DeviceChoice::One).map_err(|_| {
-            format!("'{text}' is not a device; write auto, cpu, gpu, gpu:0, gpu:1 and so on")
-        }),
+        _ => text
+            .replacen(':', "", 1)
+            .parse()
+            .map(DeviceChoice::One)
+            .map_err(|_| format!("'{text}' is not a device; write auto, cpu, gpu, gpu:0, gpu:1 and so on")),
     }
 }
 

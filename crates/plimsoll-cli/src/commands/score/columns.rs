@@ -36,7 +36,10 @@ impl Columns {
             for metric in &self.metrics {
                 let name = |what: &str| format!("{}_{what}", column_name(*metric));
                 columns.extend(["device", "rung"].map(|what| Column::value(name(what), Kind::Text)));
-                columns.extend(["queued_ms", "prepare_ms", "open_ms", "run_ms"].map(|what| Column::value(name(what), Kind::Number)));
+                columns.extend(
+                    ["queued_ms", "prepare_ms", "open_ms", "run_ms"]
+                        .map(|what| Column::value(name(what), Kind::Number)),
+                );
                 columns.push(Column::value(name("bytes_promised"), Kind::Integer));
             }
         }

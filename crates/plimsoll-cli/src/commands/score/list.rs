@@ -16,7 +16,8 @@ pub(super) fn show(as_json: bool) -> Ended {
     if as_json {
         return output::json(&abouts.iter().map(|about| Listed::new(about)).collect::<Vec<_>>());
     }
-    let columns = [("METRIC", Left), ("RANGE", Left), ("PERFECT", Right), ("BETTER", Left), ("RUNGS", Left), ("SOURCE", Left)];
+    let columns =
+        [("METRIC", Left), ("RANGE", Left), ("PERFECT", Right), ("BETTER", Left), ("RUNGS", Left), ("SOURCE", Left)];
     let mut table = output::table(&columns);
     for about in &abouts {
         let row = [range(about), about.perfect.to_string(), better(about).to_owned(), about.rungs.join(", ")];

@@ -78,7 +78,7 @@ fn sweep_options(args: &Args, names: &[DeviceName]) -> Result<SweepOptions, Stop
         rung: args.rung,
         strict: args.strict,
         explain: args.explain,
-        pictures: if args.report.is_some() { report::PICTURES_MAX } else { 0 },
+        pictures: if args.report.is_some() { report::ROWS_WITH_PICTURES_MAX } else { 0 },
         ..SweepOptions::of(args.metrics())
     })
 }

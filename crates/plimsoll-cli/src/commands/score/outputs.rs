@@ -56,7 +56,12 @@ struct InOrder {
 }
 
 impl Outputs {
-    pub(super) fn open(args: &Args, columns: Columns, page: Option<Page>, names: Vec<DeviceName>) -> Result<Self, Stop> {
+    pub(super) fn open(
+        args: &Args,
+        columns: Columns,
+        page: Option<Page>,
+        names: Vec<DeviceName>,
+    ) -> Result<Self, Stop> {
         let style = ProgressStyle::with_template("{bar:30} {pos} of {len} images, {per_sec}, {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         Ok(Self {

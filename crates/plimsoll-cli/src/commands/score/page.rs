@@ -29,8 +29,11 @@ impl Page {
     /// Adds what came of a pair.
     pub(super) fn add(&mut self, scored: &mut Scored) {
         let name = |path: &Path| path.display().to_string();
-        let mut row =
-            ReportRow { reference: name(&scored.pair.reference), file: name(&scored.pair.distorted), ..ReportRow::default() };
+        let mut row = ReportRow {
+            reference: name(&scored.pair.reference),
+            file: name(&scored.pair.distorted),
+            ..ReportRow::default()
+        };
         match &mut scored.outcome {
             Ok(scores) => self.fill(&mut row, scores),
             Err(error) => {
@@ -49,12 +52,18 @@ impl Page {
         row.scores = values.flatten().map(Some).collect();
         row.picture = scores.picture.take().map(|image| small_picture(&image));
         row.heat_map = scores.heat_map.take().map(|map| {
-            HeatMap { width: map.width, height: map.height, values: map.distances }.shrunk(report::HEAT_MAP_SIDE_MAX)
+            HeatMap { width: map.width, height: map.height, values: map.distances }.shrunk(HeatMap::SIDE_MAX)
         });
         if self.report.references.iter().all(|known| known.name != row.reference) {
             let picture = row.picture.is_some().then(|| small_picture(&scores.reference.image));
             let (name, bytes) = (row.reference.clone(), scores.reference.bytes);
-            self.report.references.push(ReferenceImage { name, width: size.width, height: size.height, bytes, picture });
+            self.report.references.push(ReferenceImage {
+                name,
+                width: size.width,
+                height: size.height,
+                bytes,
+                picture,
+            });
         }
     }
 
@@ -69,12 +78,13 @@ impl Page {
 
 fn small_picture(image: &Image) -> Picture {
     let size = image.size();
-    Picture { width: size.width, height: size.height, rgb: image.to_rgb8() }.shrunk(report::PICTURE_SIDE_MAX)
+    Picture { width: size.width, height: size.height, rgb: image.to_rgb8() }.shrunk(Picture::SIDE_MAX)
 }
 
 fn metric_columns(metric: Metric) -> Vec<MetricColumn> {
     let about = metric.about();
     let better_higher = about.better == Better::Higher;
-    let column = |name: String| MetricColumn { name: name.replace('_', "-"), better_higher, what: about.what.to_owned() };
+    let column =
+        |name: String| MetricColumn { name: name.replace('_', "-"), better_higher, what: about.what.to_owned() };
     score_columns(metric).into_iter().map(column).collect()
 }

@@ -127,12 +127,15 @@ fn listed(list: &Path) -> Result<Vec<Pair>, Stop> {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(list).map_err(|error| wrong(error.to_string()))?),
     };
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(source);
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(source);
     let (mut columns, mut pairs) = ([0, 1], Vec::new());
     for (at, record) in reader.records().enumerate() {
         let record = record.map_err(|error| wrong(error.to_string()))?;
         let place = |name: &str| record.iter().position(|field| field.eq_ignore_ascii_case(name));
-        if at == 0 && let (Some(reference), Some(distorted)) = (place("reference"), place("distorted")) {
+        if at == 0
+            && let (Some(reference), Some(distorted)) = (place("reference"), place("distorted"))
+        {
             columns = [reference, distorted];
             continue;
         }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll::{Fault, Setback};
 use plimsoll::machine::DeviceName;
 use plimsoll::score::{PairScores, Scored};
+use plimsoll::{Fault, Setback};
 
 use super::device_name;
 
