@@ -155,7 +155,7 @@ fn a_link_stays_a_link() {
     assert_eq!(seen(&path), [seen_good(0), seen_good(1)]);
 }
 
-/// Runs end and begin at once, so that some open a journal which the run before them is about to remove.
+/// Each run removes the journal that the next may have opened already.
 #[test]
 fn runs_that_take_turns_lose_nothing() {
     const RUNS: u64 = 4;
