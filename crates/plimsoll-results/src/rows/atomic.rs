@@ -41,7 +41,7 @@ fn write_down(draft: &Path, fill: impl FnOnce(&mut Draft) -> Result<(), RowsErro
 /// A new file, never one that lies there already: a killed run's draft is removed, a link is not followed.
 fn create_anew(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => OpenOptions::new().write(true).create_new(true).open(path),
     }
 }

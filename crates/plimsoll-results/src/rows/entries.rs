@@ -23,17 +23,12 @@ pub(super) struct Entries {
 impl Entries {
     /// Notes a row that came later than all others.
     pub(super) fn enter(&mut self, key: Key, entry: Entry) {
-        if !self.would_count(key, entry.failed) {
+        if entry.failed && self.is_done(key) {
             return;
         }
         let earlier = self.by_key.insert(key, entry);
         self.failed += usize::from(entry.failed);
         self.failed -= usize::from(earlier.is_some_and(|earlier| earlier.failed));
-    }
-
-    /// Whether a row that comes now would count.
-    fn would_count(&self, key: Key, failed: bool) -> bool {
-        !failed || !self.is_done(key)
     }
 
     /// Whether any row of this key is there, unless it is a failed one and this one is not.

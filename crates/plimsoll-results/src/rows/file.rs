@@ -92,17 +92,17 @@ impl RowFile {
     }
 
     fn resume(&mut self) -> Result<(), RowsError> {
-        let replaces = match self.journal.header()? {
-            Some((header, header_bytes)) => {
-                self.take_journal(&header, header_bytes)?;
-                header.replaces
-            }
-            None => {
-                self.begin(false)?;
-                false
-            }
-        };
-        if replaces { Ok(()) } else { self.take_output() }
+        let header = self.journal.header()?;
+        if let Some((header, header_bytes)) = &header {
+            self.take_journal(header, *header_bytes)?;
+        }
+        if self.journal.is_vacant() {
+            // A run that was to replace the output but came to no row has no claim on what is there.
+            self.begin(false)?;
+        } else if header.is_some_and(|(header, _)| header.replaces) {
+            return Ok(());
+        }
+        self.take_output()
     }
 
     fn take_journal(&mut self, header: &Header, header_bytes: u64) -> Result<(), RowsError> {
@@ -135,7 +135,12 @@ impl RowFile {
         let schema = self.schema.clone();
         formats::read(self.format, &schema, file, &path, &mut |row| {
             self.found.output_rows += 1;
-            if self.entries.has_as_good(schema.key(&row), schema.failed(&row)) { Ok(()) } else { self.take(&row) }
+            let (key, failed) = (schema.key(&row), schema.failed(&row));
+            if !self.entries.has_as_good(key, failed) {
+                let place = self.journal.append_copy(&row)?;
+                self.entries.enter(key, Entry { place, failed });
+            }
+            Ok(())
         })?;
         self.journal.sync()
     }
@@ -145,14 +150,9 @@ impl RowFile {
     /// A row replaces an earlier one of the same key; a failed row never replaces a good one.
     pub fn push(&mut self, row: &Row) -> Result<(), RowsError> {
         row.check(&self.schema)?;
-        self.take(row)?;
-        self.journal.sync_if_due()
-    }
-
-    fn take(&mut self, row: &Row) -> Result<(), RowsError> {
         let place = self.journal.append(row)?;
         self.entries.enter(self.schema.key(row), Entry { place, failed: self.schema.failed(row) });
-        Ok(())
+        self.journal.sync_if_due()
     }
 
     /// The schema of its rows.
@@ -231,7 +231,7 @@ impl RowFile {
         Ok(places.len())
     }
 
-    /// Stops without an output: makes sure of all rows. Says where they are, or none when there are none.
+    /// Stops without an output: makes sure of all rows. Says where those are that the output does not have, if any.
     pub fn pause(mut self) -> Result<Option<PathBuf>, RowsError> {
         self.journal.sync()?;
         Ok((!self.journal.is_vacant()).then(|| self.journal.path().to_owned()))

@@ -18,15 +18,21 @@ pub(super) fn open_locked(journal: &Path, output: &Path) -> Result<File, RowsErr
             return Err(RowsError::NotAJournal { path: journal.to_owned() });
         }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(journal);
-        let file = file.map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) if is_at(&file, journal).map_err(failed)? => return Ok(file),
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(RowsError::Busy { path: output.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(RowsError::system("lock", journal, source)),
+        if let Some(locked) = lock(file.map_err(failed)?, journal, output)? {
+            return Ok(locked);
         }
     }
     Err(RowsError::Busy { path: output.to_owned() })
+}
+
+/// Locks an opened journal; none when its name leads elsewhere by now.
+fn lock(file: File, journal: &Path, output: &Path) -> Result<Option<File>, RowsError> {
+    let failed = |source| RowsError::system("lock", journal, source);
+    match file.try_lock() {
+        Ok(()) => Ok(is_at(&file, journal).map_err(failed)?.then_some(file)),
+        Err(TryLockError::WouldBlock) => Err(RowsError::Busy { path: output.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
 }
 
 /// Whether the name still leads to this file: the run that held the lock may have removed it meanwhile.
@@ -59,14 +65,16 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_was_removed_is_not_at_its_name() {
+    fn a_journal_that_was_removed_before_it_was_locked_is_not_taken() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a");
-        let file = File::create(&path).expect("created");
-        assert!(is_at(&file, &path).expect("looked"));
-        fs::remove_file(&path).expect("removed");
-        assert!(!is_at(&file, &path).expect("looked"));
+        let path = folder.path().join("a.csv.journal");
+        let opened = || OpenOptions::new().read(true).write(true).open(&path).expect("there");
         File::create(&path).expect("created");
-        assert!(!is_at(&file, &path).expect("looked"), "another file of the same name");
+        assert!(lock(opened(), &path, &path).expect("free").is_some());
+        let (early, late) = (opened(), opened());
+        fs::remove_file(&path).expect("removed");
+        assert!(lock(early, &path, &path).expect("free").is_none(), "nothing is there");
+        File::create(&path).expect("created");
+        assert!(lock(late, &path, &path).expect("free").is_none(), "another file of the same name");
     }
 }

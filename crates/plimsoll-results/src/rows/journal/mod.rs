@@ -75,7 +75,7 @@ impl Journal {
         &self.path
     }
 
-    /// Whether it holds no row.
+    /// Whether it holds no row but copies of the output's.
     pub(super) fn is_vacant(&self) -> bool {
         self.vacant
     }
@@ -170,6 +170,13 @@ impl Journal {
 
     /// Takes a row, in one write. When that fails, none of it is left.
     pub(super) fn append(&mut self, row: &Row) -> Result<Place, RowsError> {
+        let place = self.append_copy(row)?;
+        self.vacant = false;
+        Ok(place)
+    }
+
+    /// As [`Self::append`], for a row that the output has too: nobody misses a journal of only such rows.
+    pub(super) fn append_copy(&mut self, row: &Row) -> Result<Place, RowsError> {
         let line = line::seal(&line::payload_of(row));
         let len = line.len() - 1;
         if len > ROW_BYTES_MAX {
@@ -182,7 +189,6 @@ impl Journal {
             return Err(RowsError::system("write", &self.path, source));
         }
         self.end += line.len() as u64;
-        self.vacant = false;
         self.unsynced = true;
         Ok(place)
     }
