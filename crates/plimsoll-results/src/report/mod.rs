@@ -141,7 +141,7 @@ impl HeatMap {
     /// The longest side that a page shows.
     pub const SIDE_MAX: u32 = gallery::HEAT_MAP_SIDE.max;
 
-    /// The same map with neither side longer than this: of several values the largest is kept.
+    /// The same map with neither side longer than this: each value is the mean of the area it covers.
     #[must_use]
     pub fn shrunk(&self, side_max: u32) -> Self {
         shrink::heat_map(self, side_max)
