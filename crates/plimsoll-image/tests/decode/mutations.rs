@@ -67,7 +67,7 @@ fn survives_rounds(name: &str, whole: &[u8], rounds: u64) {
         let Ok(outcome) = outcome else { panic!("{name}, seed {seed}: the decoder panicked") };
         if let Ok(decoded) = outcome {
             images += 1;
-            assert!(decoded.image.size().pixels() * 6 <= options.bytes_max, "{name}, seed {seed}: {decoded:?}");
+            assert!(decoded.image.size().pixels() * 4 <= options.bytes_max, "{name}, seed {seed}: {decoded:?}");
         }
     }
     assert!(images < rounds, "{name}: no damage was ever noticed");
