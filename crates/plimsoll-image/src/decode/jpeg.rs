@@ -1,6 +1,7 @@
-//! JPEG: baseline and progressive, 8 bits, grey and colour. Read strictly: a file that ends early or breaks off inside is
-//! refused, where a lenient decoder would fill in grey and a metric would score the filling. The decoder looks for damage
-//! from one row of blocks to the next: a gap inside the last row can pass.
+//! JPEG: baseline and progressive, 8 bits, grey and colour. Read strictly: a file that ends early (no end marker after its
+//! scan) or holds markers where none belong is refused, where a lenient decoder would fill in grey and a metric would score
+//! the filling. One kind of damage passes: data that were cut out from before an end marker that is still there. The decoder
+//! then reads on as if zeros followed, and does not tell.
 
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;

@@ -50,8 +50,8 @@ fn pixels_a_byte(format: Format) -> Option<u64> {
     match format {
         // Deflate: 258 bytes from two bits; eight pixels in each.
         Format::Png => Some(1032 * 8),
-        // One bit for a block of 8 x 8, of which one may cover 4 x 4 as many pixels.
-        Format::Jpeg => Some(8 * 64 * 16),
+        // At least one bit for each block of 8 x 8; where components share the resolution, half as many blocks.
+        Format::Jpeg => Some(8 * 64 * 2),
         // A code of at least three bits stands for at most 4096 pixels.
         Format::Gif => Some(4096 * 8 / 3),
         Format::Pnm => Some(8),

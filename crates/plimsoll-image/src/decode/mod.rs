@@ -14,7 +14,7 @@
 //! - **Alpha**: laid on a [`Background`] in the coded (sRGB) space, as browsers do.
 //! - **Orientation**: that of EXIF, TIFF and JPEG XL is applied: the image is upright.
 //! - **Damage**: a truncated or corrupt file is refused; other programs show the part that can be read, and a score of
-//!   that would mislead.
+//!   that would mislead. (A JPEG that lost data from its middle can pass; its decoder does not tell.)
 //!
 //! ```
 //! use plimsoll_image::decode::{self, DecodeError, DecodeOptions};

@@ -12,7 +12,7 @@ use crate::transfer;
 pub(super) const HDR: &str = "made for HDR, with the transfer curve PQ or HLG; map its tones to SDR";
 
 /// How far a curve (as coded samples) or a primary (as XYZ) may be from sRGB and still count as such: a quarter of an 8-bit
-/// step. Published sRGB profiles differ from each other by up to 0.0005, from Adobe RGB and Display P3 by over 0.04.
+/// step, for profiles round their numbers. The red of Display P3 is 0.08 away.
 const SRGB_TOLERANCE: f64 = 0.001;
 
 /// The profile in these bytes.
