@@ -13,7 +13,7 @@ pub(crate) const PICTURE_SIDE: Sides = Sides { max: 320, min: 160 };
 /// The longer side of a heat map, which shows single pixels when it is enlarged.
 pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 256 };
 
-/// Pixels of all pictures, and of all heat maps, before they are made smaller: about 30 MB of each.
+/// Pixels of all pictures, and of all heat maps: of more, each is made smaller, down to the least side.
 const PIXELS_MAX: usize = 16 << 20;
 
 pub(crate) struct Sides {

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(column_decimals([87.32, 9.1].into_iter()), 2);
         assert_eq!(column_decimals([0.00123].into_iter()), 6);
         assert_eq!(column_decimals([f64::INFINITY, f64::NAN].into_iter()), 2);
-        assert_eq!(score(-3.14159, 2), "−3.14");
+        assert_eq!(score(-2.345, 2), "−2.35");
         assert_eq!([score(f64::INFINITY, 2), score(2.5e-7, 5), score(0.0, 2)], ["∞", "2.50e−7", "0.00"]);
         assert_eq!([0.0, 0.05, 12.34].map(plain), ["0", "0.0500", "12.3"]);
         assert_eq!([0.2, 3.0, 100.0, 0.0].map(round), ["0.2", "3", "100", "0"]);

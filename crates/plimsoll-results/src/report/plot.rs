@@ -137,8 +137,8 @@ fn figure(section: &mut String, metric: &MetricColumn, points: &[Point], rates: 
     }
     let missing = report.rows.len() - points.len();
     if missing > 0 && !points.is_empty() {
-        let files = if missing == 1 { "file is" } else { "files are" };
-        put!(section, "<p class=\"missing\">{missing} {files} not here: no finite score, or no size.</p>");
+        let files = if missing == 1 { "file" } else { "files" };
+        put!(section, "<p class=\"missing\">{missing} {files} not shown: no finite score, or no size.</p>");
     }
     section.push_str("</figure>");
 }
@@ -336,7 +336,7 @@ mod tests {
         rows.push(row("r", "a", 0, Some(1.0)));
         let svg = drawn(&report(true, rows));
         assert_eq!(places(&svg).len(), 1);
-        assert!(svg.contains("4 files are not here"), "{svg}");
+        assert!(svg.contains("4 files not shown"), "{svg}");
     }
 
     #[test]

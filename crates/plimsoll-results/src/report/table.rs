@@ -27,22 +27,50 @@ pub(crate) fn section(report: &Report, groups: &Groups, gallery: &Gallery) -> St
 /// What a score's column knows about all of its rows.
 struct Column {
     decimals: usize,
-    /// By reference: the best and the worst finite score, where there are two to compare.
-    ends: Vec<Option<(f64, f64)>>,
+    /// By reference.
+    ranges: Vec<Range>,
+}
+
+/// What the scores of one reference's files span.
+struct Range {
+    /// The best, which may be without end; none where there is nothing to compare it with.
+    best: Option<f64>,
+    /// The best and the worst of those that have an end.
+    ends: Option<(f64, f64)>,
+}
+
+impl Range {
+    fn of(scores: &[f64], better_higher: bool) -> Self {
+        let ends = |scores: &[f64]| {
+            let high = scores.iter().copied().reduce(f64::max)?;
+            let low = scores.iter().copied().reduce(f64::min)?;
+            Some(if better_higher { (high, low) } else { (low, high) })
+        };
+        let finite: Vec<f64> = scores.iter().copied().filter(|score| score.is_finite()).collect();
+        let best = ends(scores).filter(|_| scores.len() > 1).map(|(best, _)| best);
+        Self { best, ends: ends(&finite) }
+    }
+
+    /// How near a score is to the best, in per cent: the length of the bar below it.
+    fn goodness(&self, score: f64) -> f64 {
+        match self.ends {
+            _ if self.best == Some(score) => 100.0,
+            Some((best, worst)) if best != worst => ((score - worst) / (best - worst) * 100.0).clamp(0.0, 100.0),
+            _ => 0.0,
+        }
+    }
 }
 
 fn columns(report: &Report, groups: &Groups) -> Vec<Column> {
     let column = |(metric, about): (usize, &super::MetricColumn)| {
         let score = |row: usize| score(&report.rows[row], metric);
-        let ends = |reference| {
+        let range = |reference| {
             let scores: Vec<f64> = groups.rows_of(reference).filter_map(score).collect();
-            let high = scores.iter().copied().reduce(f64::max)?;
-            let low = scores.iter().copied().reduce(f64::min)?;
-            (scores.len() > 1).then_some(if about.better_higher { (high, low) } else { (low, high) })
+            Range::of(&scores, about.better_higher)
         };
         Column {
             decimals: numbers::column_decimals((0..report.rows.len()).filter_map(score)),
-            ends: (0..groups.references.len()).map(ends).collect(),
+            ranges: (0..groups.references.len()).map(range).collect(),
         }
     };
     report.metrics.iter().enumerate().map(column).collect()
@@ -143,12 +171,11 @@ impl Table<'_> {
             put!(out, "<td class=\"number score none\" data-name=\"{name}\" title=\"{what}\">—</td>");
             return;
         };
-        let ends = column.ends[self.groups.member(number).reference];
-        let (class, sign) = match ends {
-            Some((best, _)) if best == value => (" best", "<abbr title=\"the best for its reference\">★</abbr>"),
-            _ => ("", ""),
-        };
-        let share = ends.map_or(0.0, |ends| goodness(value, ends));
+        let range = &column.ranges[self.groups.member(number).reference];
+        let is_best = range.best == Some(value);
+        let class = if is_best { " best" } else { "" };
+        let sign = if is_best { "<abbr title=\"the best for its reference\">★</abbr>" } else { "" };
+        let share = range.goodness(value);
         put!(
             out,
             "<td class=\"number score{class}\" data-name=\"{name}\" data-by=\"{value}\" style=\"--share:{share:.0}%\">"
@@ -187,15 +214,6 @@ fn size(out: &mut String, row: &ReportRow) {
         }
         None => out.push_str("<td class=\"number none\" data-name=\"bpp\">—</td>"),
     }
-}
-
-/// How near a score is to the best, in per cent: the length of the bar behind it.
-fn goodness(score: f64, (best, worst): (f64, f64)) -> f64 {
-    if score == best {
-        return 100.0;
-    }
-    let share = (score - worst) / (best - worst) * 100.0;
-    if share.is_finite() { share } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -237,9 +255,14 @@ mod tests {
 
     #[test]
     fn goodness_has_no_surprises() {
-        assert_eq!(goodness(5.0, (5.0, 5.0)), 100.0);
-        assert_eq!(goodness(30.0, (f64::INFINITY, 20.0)), 0.0);
-        assert_eq!(goodness(1.0, (0.0, 4.0)), 75.0);
+        let goodness = |scores: &[f64], better_higher| {
+            let range = Range::of(scores, better_higher);
+            scores.iter().map(|score| range.goodness(*score)).collect::<Vec<f64>>()
+        };
+        assert_eq!(goodness(&[5.0, 5.0], true), [100.0, 100.0]);
+        assert_eq!(goodness(&[0.0, 1.0, 4.0], false), [100.0, 75.0, 0.0]);
+        assert_eq!(goodness(&[20.0, 30.0, 40.0, f64::INFINITY], true), [0.0, 50.0, 100.0, 100.0]);
+        assert_eq!(goodness(&[3.0, f64::NEG_INFINITY], true), [100.0, 0.0]);
     }
 
     #[test]

@@ -1,26 +1,31 @@
 //! Reports with made data: a landscape and a portrait, files that are coarser the smaller they are, hostile names.
 //! Scores are made too: they rise with the rate and tell nothing about any format.
 
+use std::sync::LazyLock;
+
 use plimsoll_results::report::{HeatMap, MetricColumn, Picture, ReferenceImage, Report, ReportRow};
 
-pub(crate) const HOSTILE: &str = "<script>document.title='owned'</script>\"'&amp; 画像 🎨.jpg";
+/// The made report, made once for all tests.
+pub(crate) static REPORT: LazyLock<Report> = LazyLock::new(report);
+
+const HOSTILE: &str = "<script>document.title='owned'</script>\"'&amp; 画像 🎨.jpg";
 
 /// Two references, fourteen files: thirteen with scores, one that failed.
-pub(crate) fn report() -> Report {
-    let [harbour, portrait] = [("harbour.png", 1200, 800), ("<b>portrait</b>.png", 600, 900)];
+fn report() -> Report {
+    let [harbour, portrait] = [("harbour.png", 1200, 800), ("<b>portrait</b>.png", 600, 900)].map(reference);
     let mut rows = Vec::new();
     let rates =
         [("JPEG", 0.42, [0.36, 0.9, 2.2]), ("AVIF", 0.72, [0.12, 0.4, 1.3]), ("JPEG XL", 0.8, [0.21, 0.75, 2.9])];
     for (series, skill, rates) in rates {
-        rows.extend(rates.map(|rate| file(harbour, series, skill, rate)));
+        rows.extend(rates.map(|rate| file(&harbour, series, skill, rate)));
     }
     for (series, skill, rates) in [("JPEG", 0.42, [0.5, 1.6]), ("AVIF", 0.72, [0.2, 0.8])] {
-        rows.extend(rates.map(|rate| file(portrait, series, skill, rate)));
+        rows.extend(rates.map(|rate| file(&portrait, series, skill, rate)));
     }
     rows[2].file = HOSTILE.to_owned();
     rows[3].scores[2] = Some(f64::NAN);
     rows[8].scores[3] = Some(f64::INFINITY);
-    let mut failed = file(harbour, "AVIF", 0.7, 0.05);
+    let mut failed = file(&harbour, "AVIF", 0.7, 0.05);
     failed.file = "\u{202e}fiva.<img src=x onerror=alert(1)>".to_owned();
     failed.error = Some("the file ends after 512 of 6000 bytes <here>".to_owned());
     failed.scores = vec![None; 4];
@@ -31,7 +36,7 @@ pub(crate) fn report() -> Report {
         command: "plimsoll score harbour.png portrait.png variants/* --report report.html".to_owned(),
         summary: facts(&[("images", "14"), ("metrics", "4"), ("images per second", "212"), ("devices", "GPU 0 + CPU")]),
         metrics: metrics(),
-        references: [harbour, portrait].map(reference).to_vec(),
+        references: vec![harbour, portrait],
         rows,
         heat_map_of: "Butteraugli distance".to_owned(),
     }
@@ -39,7 +44,7 @@ pub(crate) fn report() -> Report {
 
 /// Reports at the edges of what can be asked for.
 pub(crate) fn odd() -> Vec<(&'static str, Report)> {
-    let whole = report();
+    let whole = &*REPORT;
     let with = |rows: Vec<ReportRow>| Report { rows, ..whole.clone() };
     let mut bare = with(whole.rows[..6].to_vec());
     bare.rows.iter_mut().for_each(|row| (row.picture, row.heat_map) = (None, None));
@@ -79,13 +84,14 @@ fn reference((name, width, height): (&str, u32, u32)) -> ReferenceImage {
     ReferenceImage { name: name.to_owned(), width, height, bytes: u64::from(width * height * 2), picture }
 }
 
-fn file((reference, width, height): (&str, u32, u32), series: &str, skill: f64, rate: f64) -> ReportRow {
+fn file(reference: &ReferenceImage, series: &str, skill: f64, rate: f64) -> ReportRow {
+    let (width, height) = (reference.width, reference.height);
     let quality = 1.0 - (-(rate * 3.0 * skill).powf(0.7)).exp();
     let block = (16.0 * (1.0 - quality)).max(2.0) as u32;
     let picture = scene(width, height, block, (1.0 - quality) as f32 * 40.0);
     ReportRow {
-        reference: reference.to_owned(),
-        file: format!("variants/{}-{rate}.{}", reference.trim_end_matches(".png"), series.to_lowercase()),
+        reference: reference.name.clone(),
+        file: format!("variants/{}-{rate}.{}", reference.name.trim_end_matches(".png"), series.to_lowercase()),
         series: series.to_owned(),
         width,
         height,
@@ -97,7 +103,7 @@ fn file((reference, width, height): (&str, u32, u32), series: &str, skill: f64, 
             Some(24.0 + 26.0 * quality),
         ],
         error: None,
-        heat_map: Some(distance(&scene(width, height, 1, 0.0), &picture)),
+        heat_map: reference.picture.as_ref().map(|whole| distance(whole, &picture)),
         picture: Some(picture),
     }
 }

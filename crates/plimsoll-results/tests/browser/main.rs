@@ -47,7 +47,7 @@ fn written(name: &str, report: &Report) -> PathBuf {
 
 #[test]
 fn people_can_use_a_report() {
-    look("use.cjs", &[written("report", &made::report())]);
+    look("use.cjs", &[written("report", &made::REPORT)]);
 }
 
 #[test]
