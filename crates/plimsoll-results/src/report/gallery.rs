@@ -8,7 +8,7 @@ use super::{HeatMap, Picture, Report, data_uri, shrink};
 pub(crate) const ROWS_WITH_PICTURES_MAX: usize = 400;
 
 /// The longer side of a picture.
-pub(crate) const PICTURE_SIDE: Sides = Sides { max: 320, min: 160 };
+pub(crate) const PICTURE_SIDE: Sides = Sides { max: 640, min: 160 };
 
 /// The longer side of a heat map, which shows single pixels when it is enlarged.
 pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 256 };
