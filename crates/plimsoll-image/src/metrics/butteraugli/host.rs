@@ -3,7 +3,8 @@
 use butteraugli::{ButteraugliParams, ButteraugliReference};
 use plimsoll_core::{Bytes, Fault, Footprint};
 
-use crate::image::{Image, Samples, Shape};
+use super::half_size;
+use crate::image::{Image, Samples, Shape, Size};
 use crate::metrics::host_metric::HostMetric;
 use crate::metrics::workload::Score;
 use crate::transfer;
@@ -23,8 +24,18 @@ impl HostMetric for ButteraugliHost {
     type Reference = ButteraugliReference;
     type Scratch = HostScratch;
 
-    fn footprint(&self, _shape: Shape) -> Footprint {
-        Footprint::task(Bytes(1 << 20))
+    /// The crate holds twelve planes of a reference at each resolution. A comparison takes twenty-one more, and leaves
+    /// them with the reference for the next; but those that served at half the resolution no longer serve at the full
+    /// one, so as many again come before it grows no more.
+    fn footprint(&self, shape: Shape) -> Footprint {
+        let size = shape.size;
+        let half = half_size(size).map_or(0, |half| crate_plane(half, 0));
+        let comparison = 21 * crate_plane(size, MARGIN);
+        Footprint {
+            session: Bytes(4 * 4 * size.pixels()),
+            task: Bytes(comparison),
+            reference: Bytes(12 * (crate_plane(size, 0) + half) + comparison),
+        }
     }
 
     fn open(&self, shape: Shape) -> HostScratch {
@@ -53,6 +64,15 @@ impl HostMetric for ButteraugliHost {
             reference.compare_linear_planar_into(red, green, blue, stride, &mut scratch.map).map_err(Fault::work)?;
         Ok(Score { value: max, norm3: Some(norm3) })
     }
+}
+
+/// Pixels around a plane that the crate's largest buffers have.
+const MARGIN: u64 = 4;
+
+/// Bytes of one of the crate's planes, whose rows it fills up to sixteen pixels.
+fn crate_plane(size: Size, margin: u64) -> u64 {
+    let row = (u64::from(size.width) + 2 * margin).next_multiple_of(16);
+    4 * row * (u64::from(size.height) + 2 * margin)
 }
 
 /// Red, green and blue of light that lies one plane after the other.

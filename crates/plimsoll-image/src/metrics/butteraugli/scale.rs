@@ -18,11 +18,11 @@ use crate::run::Run;
 struct Blur(f32);
 
 /// Leaves low frequencies.
-const LOW: Blur = Blur(7.155_933_394_43);
+const LOW: Blur = Blur(7.155_933_4);
 /// Leaves middle frequencies of what is faster than low ones.
-const MIDDLE: Blur = Blur(3.224_899_012_62);
+const MIDDLE: Blur = Blur(3.224_899);
 /// Leaves high frequencies of what is faster than middle ones.
-const HIGH: Blur = Blur(1.564_163_278_05);
+const HIGH: Blur = Blur(1.564_163_3);
 /// Spreads activity.
 const ACTIVITY: Blur = Blur(2.7);
 
@@ -92,14 +92,14 @@ impl ReferenceScale {
     pub(super) fn prepare(&self, run: &mut Run<'_>, size: [u32; 2], spare: [&Buffer; 3]) -> Result<(), Fault> {
         let (scratch, fast) = (spare[0], [self.colour.each()[0], self.colour.each()[1]]);
         opsin::see(run, size, self.colour.each(), spare)?;
-        for channel in 0..2 {
-            LOW.apply(run, size, fast[channel], scratch, &self.low[channel])?;
-            split::take_away(run, size, fast[channel], &self.low[channel])?;
-            MIDDLE.apply(run, size, fast[channel], scratch, &self.middle[channel])?;
+        for ((fast, low), middle) in fast.into_iter().zip(&self.low).zip(&self.middle) {
+            LOW.apply(run, size, fast, scratch, low)?;
+            split::take_away(run, size, fast, low)?;
+            MIDDLE.apply(run, size, fast, scratch, middle)?;
         }
         split::middle(run, size, fast, self.middle.each_ref())?;
-        for channel in 0..2 {
-            HIGH.apply(run, size, fast[channel], scratch, &self.high[channel])?;
+        for (fast, high) in fast.into_iter().zip(&self.high) {
+            HIGH.apply(run, size, fast, scratch, high)?;
         }
         split::high(run, size, fast, self.high.each_ref(), spare[1])?;
         ACTIVITY.apply(run, size, spare[1], scratch, &self.activity)?;

@@ -25,12 +25,12 @@ static BLUE_DIFFERENCE: Kernel = Kernel {
 };
 
 /// From X, Y and B to steps that are equally visible, and how much a squared step of each counts.
-const STEPS: [f32; 3] = [33.832_837_186_26, 14.458_268_100_57, 49.879_846_514_4];
-const STEP_WEIGHTS: [f32; 3] = [29.235_379_799_4, 0.844_626_970_982, 0.703_646_627_719];
+const STEPS: [f32; 3] = [33.832_836, 14.458_268, 49.879_845];
+const STEP_WEIGHTS: [f32; 3] = [29.235_38, 0.844_626_96, 0.703_646_6];
 /// How much of Y blue is without.
-const Y_IN_BLUE: f32 = -0.362_267_051_518;
+const Y_IN_BLUE: f32 = -0.362_267_05;
 /// How much a squared difference of blue's middle frequencies counts.
-const BLUE_WEIGHT: f32 = 16.217_604_315_2;
+const BLUE_WEIGHT: f32 = 16.217_604;
 
 /// Low frequencies: X and Y of the reference and of the image, and the blue of the image less that of the reference.
 pub(in super::super) struct Low<'a> {

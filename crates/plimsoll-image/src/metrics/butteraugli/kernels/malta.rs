@@ -49,10 +49,10 @@ pub(in super::super) struct Band {
     square_beyond: f32,
 }
 
-pub(in super::super) const MIDDLE_X: Band = Band::plain(8246.753_213_53, 1_009_002.705_82, 2150.0);
-pub(in super::super) const MIDDLE_Y: Band = Band::plain(37.081_987_039_9, 130_262_059.556, 10.619_543_323_9);
-pub(in super::super) const HIGH_X: Band = Band::lopsided(6923.994_761_09, 8051.158_332_47, 400.0);
-pub(in super::super) const HIGH_Y: Band = Band::lopsided(18.723_741_438_7, 4_498_534.452_32, 1.508_157_031_18);
+pub(in super::super) const MIDDLE_X: Band = Band::plain(8_246.753_213_53, 1_009_002.705_82, 2150.0);
+pub(in super::super) const MIDDLE_Y: Band = Band::plain(37.081_987_039_9, 130_262_059.556, 10.619_543);
+pub(in super::super) const HIGH_X: Band = Band::lopsided(6_923.994_761_09, 8_051.158_332_47, 400.0);
+pub(in super::super) const HIGH_Y: Band = Band::lopsided(18.723_741_438_7, 4_498_534.452_32, 1.508_157);
 pub(in super::super) const FINEST_X: Band = Band::fine(173.5, 5.0);
 pub(in super::super) const FINEST_Y: Band = Band::fine(1.100_390_325_55, 71.780_027_516_9);
 

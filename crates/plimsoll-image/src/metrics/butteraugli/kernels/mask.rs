@@ -31,10 +31,10 @@ pub(in super::super) const EROSION_REACH: u32 = 3;
 /// How much a squared difference of activity counts.
 const ACTIVITY_WEIGHT: f32 = 10.0;
 /// One over the distance that counts as 1: 17.83, for a display of 80 nits.
-const GLOBAL_SCALE: f32 = 1.0 / (17.83 * 0.790_799_17);
+const GLOBAL_SCALE: f32 = 1.0 / (17.83 * 0.790_799_14);
 /// The curves of the mask: how much they fall, how fast, and where they begin. For detail, and for low frequencies.
-const DETAIL: [f32; 3] = [2.548_594_479_3, 0.451_936_922_203, 0.829_591_754_942];
-const LOW: [f32; 3] = [0.505_054_525_019, 3.874_494_188_04, 0.200_255_785_22];
+const DETAIL: [f32; 3] = [2.548_594_5, 0.451_936_93, 0.829_591_75];
+const LOW: [f32; 3] = [0.505_054_53, 3.874_494, 0.200_255_78];
 
 /// What an image's activity hides: little where any of eight places around is calm.
 pub(in super::super) fn erode_activity(

@@ -44,9 +44,9 @@ const SIGMA: f32 = 1.2;
 const NITS: f32 = 80.0;
 /// Red, green, blue and a constant, for each of three receptors.
 const MIX: [[f32; 4]; 3] = [
-    [0.299_565_503_400_583_19, 0.633_730_878_338_259_36, 0.077_705_617_820_981_968, 1.755_748_364_328_735_3],
-    [0.221_586_911_045_747_74, 0.693_913_880_441_161_42, 0.098_731_358_842_2, 1.755_748_364_328_735_3],
-    [0.02, 0.02, 0.204_801_290_410_261_29, 12.226_454_707_163_354],
+    [0.299_565_5, 0.633_730_9, 0.077_705_614, 1.755_748_4],
+    [0.221_586_91, 0.693_913_9, 0.098_731_36, 1.755_748_4],
+    [0.02, 0.02, 0.204_801_29, 12.226_455],
 ];
 /// The least sensitivity.
 const SENSITIVITY_MIN: f32 = 1e-4;
@@ -145,8 +145,8 @@ fn mixed(mix: [f32; 4], [red, green, blue]: [f32; 3]) -> f32 {
 
 /// The response to light, a logarithm.
 fn gamma(light: f32) -> f32 {
-    const SCALE: f32 = 19.245_013_259_874_995 * std::f32::consts::LN_2;
-    SCALE * log2(light + 9.971_063_576_929_914_5) - 23.160_462_398_057_55
+    const SCALE: f32 = 19.245_014 * std::f32::consts::LN_2;
+    SCALE * log2(light + 9.971_064) - 23.160_463
 }
 
 /// The logarithm that butteraugli is defined with: a ratio of two polynomials, off by up to 4e-6, of the part between
@@ -155,7 +155,7 @@ fn log2(value: f32) -> f32 {
     let bits = value.to_bits().cast_signed();
     let exponent = (bits - 0x3f2a_aaab) >> 23;
     let part = f32::from_bits((bits - (exponent << 23)).cast_unsigned()) - 1.0;
-    let above = (0.742_458_733_278_205_66 * part + 1.428_716_047_008_375_5) * part - 1.850_383_340_051_831e-6;
-    let below = (0.174_093_430_033_668_53 * part + 1.009_671_857_224_114_8) * part + 0.990_328_142_775_907_19;
+    let above = (0.742_458_76 * part + 1.428_716_1) * part - 1.850_383_3e-6;
+    let below = (0.174_093_43 * part + 1.009_671_8) * part + 0.990_328_13;
     above / below + exponent as f32
 }

@@ -41,23 +41,23 @@ const MIDDLE_Y_GAIN: f32 = 0.1;
 const HIGH_X_IGNORED: f32 = 1.5;
 const FINEST_X_IGNORED: f32 = 0.04;
 /// High and finest frequencies of Y: where they begin to saturate, and how much they weigh.
-const HIGH_Y_LIMIT: f32 = 28.469_180_692_2;
-const FINEST_Y_LIMIT: f32 = 5.191_752_946_47;
+const HIGH_Y_LIMIT: f32 = 28.469_181;
+const FINEST_Y_LIMIT: f32 = 5.191_753;
 const HIGH_Y_WEIGHT: f32 = 2.155;
-const FINEST_Y_WEIGHT: f32 = 2.693_137_637_94;
+const FINEST_Y_WEIGHT: f32 = 2.693_137_6;
 /// What is left of each step beyond the limit.
-const SATURATED: f32 = 0.724_216_146;
+const SATURATED: f32 = 0.724_216_16;
 /// High frequencies of Y gain up to this much.
 const HIGH_Y_GAIN: f32 = 0.132;
 /// How much of X is left however strong Y is, and the strength of Y that hides half of the rest.
-const SHOWN: f32 = 0.653_020_556_257;
+const SHOWN: f32 = 0.653_020_56;
 const HIDING: f32 = 46.0;
 /// What goes into the mask: both bands of X, the finest of Y and the high of Y.
 const MASK_X: f32 = 2.5;
 const MASK_Y: f32 = 0.4;
 /// The curve of the mask.
-const MASK_SLOPE: f32 = 6.194_240_804_39;
-const MASK_BIAS: f32 = 12.610_505_941_97;
+const MASK_SLOPE: f32 = 6.194_240_6;
+const MASK_BIAS: f32 = 12.610_506;
 
 /// Takes `blurred` from `plane`: what was slow goes, what was fast stays.
 pub(in super::super) fn take_away(
