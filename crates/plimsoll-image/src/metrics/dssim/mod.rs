@@ -29,7 +29,7 @@ pub(super) static ABOUT: About = About {
     range: 0.0..=scales::WORST,
     perfect: 0.0,
     better: Better::Lower,
-    tolerance: 6e-5,
+    tolerance: 1.5e-5,
     side_min: 1,
     source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
