@@ -1,4 +1,5 @@
-// What each pixel lacks to be like the reference's, from Lab with smoothed chroma of both; and the sum of each workgroup.
+// What each pixel lacks to be like the reference's, from Lab with smoothed chroma of both; and the sum of each
+// workgroup.
 // The reference's means and variances are worked out again: reading them would cost more than the arithmetic.
 
 struct Params {

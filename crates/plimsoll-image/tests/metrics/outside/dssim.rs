@@ -1,4 +1,5 @@
-//! DSSIM beside the crate dssim-core, whose scores are those of the tool, and beside its definition in double precision.
+//! DSSIM beside the crate dssim-core, whose scores are those of the tool, and beside its definition in double
+//! precision.
 
 use dssim_core::Dssim;
 use plimsoll_image::metrics::Metric;
@@ -11,15 +12,15 @@ const SIZES: [(u32, u32); 6] = [(1, 1), (5, 3), (8, 8), (67, 130), (257, 65), (3
 /// Sizes for the definition, which is slow.
 const SIZES_SMALL: [(u32, u32); 4] = [(1, 9), (5, 3), (8, 8), (67, 130)];
 
-/// Within 1e-4 of the score or, for flat images, 2e-5. There dssim-core takes its covariances from differences of nearly
-/// equal products in single precision, and is as far from the definition (1.5e-5) as it is from us.
+/// Within 1e-4 of the score or, for flat images, 2e-5. There dssim-core takes its covariances from differences of
+/// nearly equal products in single precision, and is as far from the definition (1.5e-5) as it is from us.
 #[test]
 fn follows_dssim_core() {
     compare(&SIZES, score, |wanted| f64::max(1e-4 * wanted, 2e-5));
 }
 
-/// Within 5e-5 of the score: the filter's weights in single precision add up a little differently, which moved the score
-/// of inverted images by 1.5e-5 of itself. Scores of 1e-4 are not held to more than single precision gives: 1e-8.
+/// Within 5e-5 of the score: the filter's weights in single precision add up a little differently, which moved the
+/// score of inverted images by 1.5e-5 of itself. Scores of 1e-4 are not held to more than single precision gives: 1e-8.
 #[test]
 fn follows_its_definition() {
     compare(&SIZES_SMALL, definition::score, |wanted| f64::max(5e-5 * wanted, 1e-8));
