@@ -1,4 +1,4 @@
-// Linear light to lightness and smoothed chroma, each between 0 and 1.
+// Linear light to lightness and smoothed chroma, each about zero: the twin says what is left out, and why.
 // A workgroup works out Lab for its 16 x 16 pixels and two more on each side, once, and blurs the chroma from there.
 
 struct Params {
@@ -18,11 +18,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> blue_yellow: array<f32>;
 @group(0) @binding(6) var<uniform> params: Params;
 
-const SIDE = 0.30875886;
-const CENTRE = 0.3824828;
-const BLUR = array<f32, 5>(
-    SIDE * SIDE, 2.0 * SIDE * CENTRE, 2.0 * SIDE * SIDE + CENTRE * CENTRE, 2.0 * SIDE * CENTRE, SIDE * SIDE,
-);
+// As in the twin, digit for digit.
+const BLUR = array<f32, 5>(0.095332034, 0.2361899, 0.33695716, 0.2361899, 0.095332034);
 
 var<workgroup> pixels: array<vec3<f32>, 400>; // 20 x 20
 var<workgroup> along: array<vec2<f32>, 320>;  // 16 x 20
@@ -57,7 +54,7 @@ fn lab_of(r: f32, g: f32, b: f32) -> vec3<f32> {
     let x = lab_curve(0.4124 / 0.9505 * r + 0.3576 / 0.9505 * g + 0.1805 / 0.9505 * b);
     let y = lab_curve(0.2126 * r + 0.7152 * g + 0.0722 * b);
     let z = lab_curve(0.0193 / 1.089 * r + 0.1192 / 1.089 * g + 0.9505 / 1.089 * b);
-    return vec3<f32>(1.05 * y, 500.0 / 220.0 * (x - y) + 86.2 / 220.0, 200.0 / 220.0 * (y - z) + 107.9 / 220.0);
+    return vec3<f32>(1.05 * y - 0.5, 500.0 / 220.0 * (x - y), 200.0 / 220.0 * (y - z));
 }
 
 @compute @workgroup_size(16, 16)

@@ -1,4 +1,5 @@
-// What each pixel lacks to be like the reference's, from Lab with smoothed chroma of both; and the sum of each workgroup.
+// What each pixel lacks to be like the reference's, from Lab with smoothed chroma of both; and the sum of each
+// workgroup.
 // The reference's means and variances are worked out again: reading them would cost more than the arithmetic.
 
 struct Params {
@@ -20,14 +21,18 @@ struct Params {
 @group(0) @binding(7) var<storage, read_write> partial: array<f32>;
 @group(0) @binding(8) var<uniform> params: Params;
 
-const SIDE = 0.30875886;
-const CENTRE = 0.3824828;
-const BLUR = array<f32, 5>(
-    SIDE * SIDE, 2.0 * SIDE * CENTRE, 2.0 * SIDE * SIDE + CENTRE * CENTRE, 2.0 * SIDE * CENTRE, SIDE * SIDE,
-);
+// As in the twin, digit for digit.
+const BLUR = array<f32, 5>(0.095332034, 0.2361899, 0.33695716, 0.2361899, 0.095332034);
 // For three channels together.
 const STEADY_MEANS = 3.0 * 0.01 * 0.01;
 const STEADY_VARIANCES = 3.0 * 0.03 * 0.03;
+
+// What a plane of ones is after the blur, and what was left out of Lab. The gain less one has its own constant, worked
+// out in double precision, because here it would be lost.
+const GAIN_LESS_ONE = 2.0563613e-6;
+const GAIN = 1.0 + GAIN_LESS_ONE;
+const CENTRES = vec3<f32>(0.5, 86.2 / 220.0 * GAIN, 107.9 / 220.0 * GAIN);
+const CENTRES_SQUARED = 0.25 + (86.2 * 86.2 + 107.9 * 107.9) / (220.0 * 220.0) * GAIN * GAIN;
 
 // Blurred along the rows, 16 x 20: the three channels and their squares, of each image, and the squared distances.
 var<workgroup> reference: array<vec4<f32>, 320>;
@@ -67,10 +72,13 @@ fn loss_at(lane: u32) -> f32 {
         apart += BLUR[k] * distances[lane + 16u * k];
     }
     let squared = vec2<f32>(dot(one.xyz, one.xyz), dot(other.xyz, other.xyz));
-    let variances = vec2<f32>(one.w, other.w) - squared;
+    let along = vec2<f32>(dot(CENTRES, one.xyz), dot(CENTRES, other.xyz));
+    let means_squared = squared + 2.0 * GAIN * along + GAIN * GAIN * CENTRES_SQUARED;
+    let corrections = -GAIN_LESS_ONE * (2.0 * along + GAIN * CENTRES_SQUARED);
+    let variances = (vec2<f32>(one.w, other.w) - squared) + corrections;
     let means_apart = dot(other.xyz - one.xyz, other.xyz - one.xyz);
     apart -= means_apart;
-    let means = squared.x + squared.y + STEADY_MEANS;
+    let means = means_squared.x + means_squared.y + STEADY_MEANS;
     let steadied = variances.x + variances.y + STEADY_VARIANCES;
     // 1 - similarity, in a form that keeps the digits of small losses: the twin says how.
     return (means_apart * steadied + apart * (means - means_apart)) / (means * steadied);

@@ -24,8 +24,8 @@ pub(super) fn sizes(size: Size) -> Vec<Size> {
     std::iter::successors(Some(size), half).take(SCALES_MAX).collect()
 }
 
-/// What the losses of a scale are measured from: 1 less the 2^scale-th root of the mean similarity. Coarser scales are so
-/// measured from nearer to perfect, and an even loss counts there too.
+/// What the losses of a scale are measured from: 1 less the 2^scale-th root of the mean similarity. Coarser scales are
+/// so measured from nearer to perfect, and an even loss counts there too.
 pub(super) fn level(scale: usize, loss_mean: f64) -> f64 {
     // 1 - sqrt(1 - loss), written so that small losses keep their digits.
     (0..scale).fold(loss_mean.min(1.0), |loss, _| loss / (1.0 + (1.0 - loss).sqrt()))

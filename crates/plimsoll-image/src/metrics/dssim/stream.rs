@@ -1,5 +1,5 @@
-//! One scale of an image as rows that pass by: what is needed of them is kept in windows of a few rows, small enough for
-//! the processor's cache. Never holds a plane.
+//! One scale of an image as rows that pass by: what is needed of them is kept in windows of a few rows, small enough
+//! for the processor's cache. Never holds a plane.
 //! Invariant: every row is smoothed once and blurred once, in order.
 
 use super::rows::{self, REACH, Three};

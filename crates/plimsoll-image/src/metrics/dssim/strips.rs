@@ -1,6 +1,6 @@
 //! DSSIM with kernels in bands of rows: each scale by itself, shrunk from the image's own rows, so that a band needs no
-//! more than four rows of its scale beyond itself. The losses are read back and pooled by the host, which holds those of
-//! one scale at a time: four bytes for each of its pixels.
+//! more than four rows of its scale beyond itself. The losses are read back and pooled by the host, which holds those
+//! of one scale at a time: four bytes for each of its pixels.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ use crate::planes::Planes;
 use crate::run::Run;
 use crate::transfer::Transfer;
 
-/// Rows of a band of the full size; smaller scales have more of their shorter rows. At 4096 pixels a row, a band and all
-/// that belongs to it take 29 MiB.
+/// Rows of a band of the full size; smaller scales have more of their shorter rows. At 4096 x 4096 pixels, a band and
+/// all that belongs to it take 26.5 MiB.
 const BAND_ROWS: u32 = 128;
 /// Rows of the image that are shrunk at a time: a multiple of the largest square.
 const SHRUNK_ROWS: u32 = 32;
