@@ -13,12 +13,19 @@ pub(in crate::metrics) fn extents(Size { width, height }: Size) -> Vec<[u32; 2]>
     halves.take(EXPONENTS.len()).take_while(|extent| extent.iter().all(|&side| side as usize >= SPAN)).collect()
 }
 
-/// One score of the scores of all scales: their product, each to the power of its exponent. A scale that is worse than
-/// unrelated counts as nothing. Where there are fewer than five, their exponents are made to add up to 1.
+/// One score of the scores of all scales: their product, each to the power of its published exponent. A scale that is
+/// worse than unrelated counts as nothing. Where there are fewer than five, their exponents are made to add up to 1.
 pub(in crate::metrics) fn product(scores: &[f64]) -> f64 {
-    let exponents = &EXPONENTS[..scores.len()];
-    let sum: f64 = if scores.len() < EXPONENTS.len() { exponents.iter().sum() } else { 1.0 };
-    scores.iter().zip(exponents).map(|(score, exponent)| score.clamp(0.0, 1.0).powf(exponent / sum)).product()
+    if scores.len() < EXPONENTS.len() { product_to_one(scores) } else { product_of(scores, 1.0) }
+}
+
+/// The same with exponents that add up to exactly 1 for five scales too.
+pub(in crate::metrics) fn product_to_one(scores: &[f64]) -> f64 {
+    product_of(scores, EXPONENTS[..scores.len()].iter().sum())
+}
+
+fn product_of(scores: &[f64], unit: f64) -> f64 {
+    scores.iter().zip(EXPONENTS).map(|(score, exponent)| score.clamp(0.0, 1.0).powf(exponent / unit)).product()
 }
 
 #[cfg(test)]
@@ -39,6 +46,7 @@ mod tests {
     fn equal_images_are_perfect_at_any_number_of_scales() {
         assert!((1..=5).all(|scales| product(&vec![1.0; scales]) == 1.0));
         assert!((product(&[0.5, 0.5]) - 0.5).abs() < 1e-12);
+        assert!((product_to_one(&[0.5; 5]) - 0.5).abs() < 1e-12);
         assert_eq!(product(&[-0.1]), 0.0);
     }
 }

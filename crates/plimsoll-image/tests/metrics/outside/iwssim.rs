@@ -1,1 +1,11 @@
-//! iwssim beside values from outside.
+//! IW-SSIM beside piq.
+
+use plimsoll_image::metrics::Metric;
+
+use super::drawn::agrees_with;
+
+/// piq works in double precision here, we in single: the largest difference seen is 2e-7.
+#[test]
+fn agrees_with_piq() {
+    agrees_with(Metric::Iwssim, include_str!("values/iwssim.tsv"), 1e-6);
+}
