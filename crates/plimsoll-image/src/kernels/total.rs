@@ -27,8 +27,8 @@ struct Params {
     unused: u32,
 }
 
-/// Values that one workgroup adds up.
-const RUN: u32 = 4096;
+/// Values that one workgroup adds up: with as many, the largest image needs half of the workgroups that a launch may have.
+const RUN: u32 = 8192;
 /// Lanes of a workgroup.
 const LANES: usize = 256;
 
@@ -40,7 +40,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Room for sums over this many values in all. A sum takes a word for every 4096 values begun.
+    /// Room for sums over this many values in all. A sum takes a word for every 8192 values begun.
     pub(crate) fn open(run: &mut Run<'_>, sums: impl IntoIterator<Item = u64>) -> Result<Self, Fault> {
         let capacity = sums.into_iter().map(|count| count.div_ceil(u64::from(RUN)) as u32).sum();
         let partials = run.allocate(u64::from(capacity))?;

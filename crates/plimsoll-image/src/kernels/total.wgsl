@@ -1,4 +1,4 @@
-// Sums of a plane: each workgroup adds up 4096 values, always in the same order.
+// Sums of a plane: each workgroup adds up 8192 values, always in the same order.
 
 struct Params {
     first: u32,     // the first value to add
@@ -16,8 +16,8 @@ var<workgroup> lanes: array<f32, 256>;
 @compute @workgroup_size(256)
 fn total(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     var sum = 0.0;
-    for (var k = 0u; k < 16u; k++) {
-        let at = group.x * 4096u + k * 256u + lane;
+    for (var k = 0u; k < 32u; k++) {
+        let at = group.x * 8192u + k * 256u + lane;
         if at < params.count {
             sum += source[params.first + at];
         }
