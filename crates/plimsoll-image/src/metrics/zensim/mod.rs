@@ -1,28 +1,38 @@
-//! Zensim.
+//! Zensim: structure, edges and fine detail over four scales in XYB, weighed as trained on compressed images.
+//! Only the CPU does it: with one thread it is several times faster than the other metrics of its kind there.
+
+mod host;
+mod packed;
 
 use plimsoll_core::{Fault, Rung};
 use plimsoll_runtime::{Backend, Session};
 
+use self::host::ZensimHost;
 use super::about::{About, Better};
-use super::workload::{MetricWorkload, RUNGS};
+use super::host_metric::HostMetric;
+use super::workload::{CPU, MetricWorkload, rung};
+use super::{Metric, host_metric};
 use crate::image::Shape;
 
 pub(super) static ABOUT: About = About {
     name: "zensim",
-    what: "",
-    range: 0.0..=1.0,
-    perfect: 1.0,
+    what: "structure, edges and detail over four scales in XYB, weighed by training; 100 is equal",
+    // Zero is the worst of the images it was trained on; far worse ones go below.
+    range: -1000.0..=PERFECT,
+    perfect: PERFECT,
     better: Better::Higher,
     tolerance: 1e-5,
-    side_min: 1,
-    source: "",
-    rungs: &RUNGS,
+    side_min: 8,
+    source: "crate zensim 0.2, MIT OR Apache-2.0",
+    rungs: &[CPU],
 };
 
-pub(super) fn rungs(_: Shape) -> Vec<Rung> {
-    todo!()
+const PERFECT: f64 = 100.0;
+
+pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
+    vec![rung(CPU, ZensimHost::default().footprint(shape))]
 }
 
-pub(super) fn open(_: &str, _: Shape, _: &mut dyn Backend) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    todo!()
+pub(super) fn open(_: &str, shape: Shape, _: &mut dyn Backend) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
+    Ok(host_metric::open(Metric::Zensim, ZensimHost::default(), shape))
 }
