@@ -32,6 +32,6 @@ mod workload;
 mod zensim;
 
 pub use about::{About, Better};
-pub use cvvdp::Display;
+pub use cvvdp::{Display, ParseDisplayError};
 pub use metric::{Metric, ParseMetricError};
 pub use workload::{MetricWorkload, RUNGS, Score, SizesDiffer};

@@ -1,42 +1,57 @@
-//! ColorVideoVDP for still images, on a display.
+//! ColorVideoVDP for still images: how far apart two images look on a display, in just-objectionable differences (JOD).
+//!
+//! Light of the display, opponent channels, contrasts over a pyramid weighed by the eye's sensitivity, masking among
+//! channels, pooling. The same kernels do it on every rung: on the CPU their twins are faster than the crate
+//! `colorvideovdp`, which cannot prepare a reference.
+
+mod base;
+mod castle;
+mod contrast;
+mod display;
+mod masking;
+mod model;
+mod opponent;
+mod pool;
+mod power;
+mod shrink;
+mod whole;
+mod window;
 
 use plimsoll_core::{Fault, Rung};
 use plimsoll_runtime::{Backend, Session};
 
+pub use self::display::{Display, ParseDisplayError};
+use self::whole::CvvdpWhole;
 use super::about::{About, Better};
-use super::workload::{MetricWorkload, RUNGS};
+use super::workload::{CPU, GPU_FULL, MetricWorkload, rung};
+use super::{Metric, device_metric};
 use crate::image::Shape;
 
 pub(super) static ABOUT: About = About {
     name: "cvvdp",
-    what: "",
-    range: 0.0..=1.0,
-    perfect: 1.0,
+    what: "ColorVideoVDP of still images on a display, in JOD; 10 is equal",
+    // What is beyond recognition goes below zero.
+    range: -100.0..=PERFECT,
+    perfect: PERFECT,
     better: Better::Higher,
     tolerance: 1e-5,
-    side_min: 1,
-    source: "",
-    rungs: &RUNGS,
+    side_min: 4,
+    source: "own, MIT OR Apache-2.0; constants and sensitivities as published with ColorVideoVDP 0.5.7 (MIT)",
+    rungs: &[GPU_FULL, CPU],
 };
 
-/// A display to view images on.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Display;
+const PERFECT: f64 = 10.0;
 
-impl Display {
-    /// The usual one.
-    pub const STANDARD: Self = Self;
-}
-
-pub(super) fn rungs(_: Display, _: Shape) -> Vec<Rung> {
-    todo!()
+pub(super) fn rungs(display: Display, shape: Shape) -> Vec<Rung> {
+    let whole = device_metric::footprint(&CvvdpWhole(display), shape);
+    vec![rung(GPU_FULL, whole), rung(CPU, whole)]
 }
 
 pub(super) fn open(
-    _: Display,
+    display: Display,
     _: &str,
-    _: Shape,
-    _: &mut dyn Backend,
+    shape: Shape,
+    backend: &mut dyn Backend,
 ) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    todo!()
+    device_metric::open(Metric::Cvvdp(display), CvvdpWhole(display), shape, backend)
 }
