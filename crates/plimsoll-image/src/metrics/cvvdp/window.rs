@@ -27,9 +27,4 @@ impl Window {
     pub(super) fn part(size: Size, first: u32, rows: Range<u32>) -> Self {
         Self { size, first, from: rows.start, rows: rows.len() as u32 }
     }
-
-    /// Where a row begins in the buffers.
-    pub(super) fn at(&self, row: u32) -> usize {
-        (row - self.first) as usize * self.size.width as usize
-    }
 }
