@@ -149,7 +149,8 @@ fn a_small_memory_limit_changes_how_but_not_what() {
     };
     assert_eq!((rung_of("/256.png"), rung_of("/4096.png")), ("cpu".into(), "cpu-strip".into()));
     let explained = stderr(&output);
-    assert!(explained.contains("refused cpu on cpu: never fits"), "{explained}");
+    assert!(explained.contains("refused cpu on cpu: 192.0 MiB never fits under the line of 64.0 MiB"), "{explained}");
+    assert!(explained.contains("1 tasks on a lower rung"), "{explained}");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plimsoll::image::metrics::Metric;
 use plimsoll::machine::DeviceName;
-use plimsoll::score::{PairScores, Scored};
+use plimsoll::score::{MetricScore, PairScores, Scored};
 use plimsoll::{Fault, Setback};
 
 use super::device_name;
@@ -20,6 +21,8 @@ pub(super) struct Summary {
     pub(super) kept: usize,
     hits: u64,
     misses: u64,
+    /// Tasks that ran on a rung below another of the same kind of device.
+    lower_rungs: u64,
     out_of_memory: u64,
     other_failures: u64,
     /// Tasks by device and rung.
@@ -36,7 +39,8 @@ impl Summary {
 
     fn count_scores(&mut self, scores: &PairScores, names: &[DeviceName]) {
         self.scored += 1;
-        for report in scores.scores.iter().map(|score| &score.report) {
+        for MetricScore { metric, report, .. } in &scores.scores {
+            self.lower_rungs += u64::from(has_better_rung(*metric, report.rung));
             self.hits += u64::from(report.reference_hits);
             self.misses += u64::from(report.reference_misses);
             *self.places.entry((device_name(report.device, names), report.rung)).or_default() += 1;
@@ -75,10 +79,17 @@ impl Summary {
     }
 
     fn stepped_down(&self) -> String {
-        match (self.out_of_memory, self.other_failures) {
-            (0, 0) => "no attempt".to_owned(),
-            (memory, 0) => format!("{memory} attempts for lack of memory"),
-            (memory, other) => format!("{memory} attempts for lack of memory, {other} for other faults"),
-        }
+        let failed = match (self.out_of_memory, self.other_failures) {
+            (0, 0) => "no attempt failed".to_owned(),
+            (memory, 0) => format!("{memory} attempts ran out of memory"),
+            (memory, other) => format!("{memory} attempts ran out of memory, {other} failed otherwise"),
+        };
+        format!("{} tasks on a lower rung; {failed}", self.lower_rungs)
     }
+}
+
+/// Whether the metric has a better rung on the same kind of device.
+fn has_better_rung(metric: Metric, rung: &str) -> bool {
+    let kind = |rung: &str| rung.starts_with("gpu");
+    metric.about().rungs.iter().take_while(|better| **better != rung).any(|better| kind(better) == kind(rung))
 }

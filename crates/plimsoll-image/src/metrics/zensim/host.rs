@@ -71,7 +71,7 @@ impl HostMetric for ZensimHost {
     }
 
     fn score(&self, scratch: &mut Scratch, reference: &Reference, distorted: &Image) -> Result<Score, Fault> {
-        // As the crate's plain call does: sums of rounding errors would make 99.9999 of it.
+        // As the crate's plain call does; sums of rounding errors need not be zero.
         if reference.image == *distorted {
             return Ok(Score::of(PERFECT));
         }

@@ -1,5 +1,6 @@
 //! Zensim: structure, edges and fine detail over four scales in XYB, weighed as trained on compressed images.
-//! Only the CPU does it: with one thread it is several times faster than the other metrics of its kind there.
+//! Only the CPU does it, through its crate: 58 ms for 1024 x 1024 pixels on one core with a prepared reference, 77 ms
+//! without.
 
 mod host;
 mod packed;
