@@ -1,11 +1,11 @@
 //! SSIMULACRA 2.1: structure, artefacts and lost detail of three channels, over six scales.
 //!
 //! What is computed is the published definition, not the rounding of the published tool: that one blurs recursively in
-//! single precision, and what it loses so never comes back. No other device could lose the same; with nothing lost, every
-//! rung gives the same score.
+//! single precision, and what it loses so never comes back. No other device could lose the same; with nothing lost,
+//! every rung gives the same score.
 //!
-//! `score` has the weights and `terms` the formulas; `colour` and `filter` are what both CPU rungs and the kernels do to
-//! a row. `host*` is the cpu rung, `device` the whole image on a device, `strips` bands of it.
+//! `score` has the weights and `terms` the formulas; `colour` and `filter` are what both CPU rungs and the kernels do
+//! to a row. `host*` is the cpu rung, `device` the whole image on a device, `strips` bands of it.
 
 mod bands;
 mod colour;
