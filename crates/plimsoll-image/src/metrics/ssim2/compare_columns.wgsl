@@ -1,6 +1,6 @@
-// The terms of SSIMULACRA 2 for one channel, added up: the blur down the columns, the maps and their sums in one pass, so
-// that no map is ever stored. A workgroup takes 64 x 32 pixels, an invocation eight of a column, which share the rows that
-// their blurs read.
+// The terms of SSIMULACRA 2 for one channel, added up: the blur down the columns, the maps and their sums in one pass,
+// so that no map is ever stored. A workgroup takes 64 x 32 pixels, an invocation eight of a column, which share the
+// rows that their blurs read.
 
 struct Params {
     width: u32,

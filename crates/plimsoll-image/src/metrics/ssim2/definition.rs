@@ -1,5 +1,5 @@
-//! SSIMULACRA 2 as it is defined, in double precision and the published order of operations: what the rungs are held to.
-//! Never fast; only tests use it.
+//! SSIMULACRA 2 as it is defined, in double precision and the published order of operations: what the rungs are held
+//! to. Never fast; only tests use it.
 
 use super::score::{Sums, levels};
 use crate::image::Image;

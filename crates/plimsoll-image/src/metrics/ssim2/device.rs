@@ -1,5 +1,5 @@
-//! SSIMULACRA 2 with kernels, the image as a whole: of a reference every level's colours, means and variances stay on the
-//! device, and a comparison reads back once.
+//! SSIMULACRA 2 with kernels, the image as a whole: of a reference every level's colours, means and variances stay on
+//! the device, and a comparison reads back once.
 
 use plimsoll_core::Fault;
 use plimsoll_runtime::Buffer;
@@ -111,10 +111,10 @@ impl DeviceMetric for Ssim2Whole {
     ) -> Result<Score, Fault> {
         work.feed.rows(run, distorted, 0..distorted.shape().size.height, work.light[0].each())?;
         work.comparer.begin(run)?;
-        for at in 0..work.levels.len() {
+        for (at, channels) in reference.iter().enumerate() {
             let size = work.levels[at].size;
             colour(run, [size.width, size.height], &work.light[at % 2], 0, work.colours.each())?;
-            for (channel, (kept, samples)) in reference[at].iter().zip(work.colours.each()).enumerate() {
+            for (channel, (kept, samples)) in channels.iter().zip(work.colours.each()).enumerate() {
                 if let Some(learnt) = kept.learnt() {
                     work.comparer.add(run, (at, channel), whole(size), learnt, samples)?;
                 }

@@ -9,7 +9,7 @@ pub(super) const REACH: usize = 4;
 pub(super) const TAPS: usize = 2 * REACH + 1;
 
 /// The sum of the three cosines for a deviation of 1.5, by distance.
-pub(super) const WEIGHTS: [f32; REACH + 1] = [0.264_621_1, 0.212_928_59, 0.109_335_37, 0.036_011_115, 0.009_414_368];
+pub(super) const WEIGHTS: [f32; REACH + 1] = [0.264_621_1, 0.212_928_6, 0.109_335_37, 0.036_011_115, 0.009_414_368];
 
 /// Blurs along a row. `padded` is the row with [`REACH`] zeros before and after it.
 #[autoversion(v3)]

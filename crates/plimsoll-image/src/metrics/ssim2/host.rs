@@ -221,8 +221,9 @@ mod tests {
         [mean[0], mean[1], mean[2], mean[3].powf(0.25), mean[4].powf(0.25), mean[5].powf(0.25)]
     }
 
-    /// A busy, a smooth and a flat image beside the definition. Single precision is right to about 1e-7 of a sample, and
-    /// the variance of a flat area to about 1e-4 of the constant that is added to it; the first channel is stretched 14-fold.
+    /// A busy, a smooth and a flat image beside the definition. Single precision is right to about 1e-7 of a sample,
+    /// and the variance of a flat area to about 1e-4 of the constant that is added to it; the first channel is
+    /// stretched 14-fold.
     #[test]
     fn every_term_follows_its_definition() {
         let pairs = [

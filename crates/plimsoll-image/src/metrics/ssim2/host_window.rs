@@ -1,5 +1,5 @@
-//! The last few rows of one channel, blurred along, from which a row blurred both ways is made as soon as the rows below
-//! it are there. All of it stays in the processor's cache.
+//! The last few rows of one channel, blurred along, from which a row blurred both ways is made as soon as the rows
+//! below it are there. All of it stays in the processor's cache.
 
 use super::filter::{REACH, TAPS, blur_along, blur_down};
 

@@ -198,8 +198,8 @@ pub(super) fn learn(
     run.over(&LEARN_COLUMNS, &buffers, &params, width, rows)
 }
 
-/// Adds up the terms of one channel of a distorted image, as [`Area::words`] words from `first_out` on. `nothing` is bound
-/// in place of a variance that nobody reads.
+/// Adds up the terms of one channel of a distorted image, as [`Area::words`] words from `first_out` on. `nothing` is
+/// bound in place of a variance that nobody reads.
 pub(super) fn compare(
     run: &mut Run<'_>,
     area: Area,

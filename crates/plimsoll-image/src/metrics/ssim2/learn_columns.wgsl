@@ -1,5 +1,5 @@
-// The mean and the variance around each pixel, from samples and squares that are blurred along the rows. Beyond the edge
-// lies zero.
+// The mean and the variance around each pixel, from samples and squares that are blurred along the rows. Beyond the
+// edge lies zero.
 
 struct Params {
     width: u32,

@@ -1,5 +1,5 @@
-// Half as many pixels of three planes in each direction: the mean of 2 x 2, the last row and column repeated where a side
-// is odd.
+// Half as many pixels of three planes in each direction: the mean of 2 x 2, the last row and column repeated where a
+// side is odd.
 
 struct Params {
     width: u32,     // of the source

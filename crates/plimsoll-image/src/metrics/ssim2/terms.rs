@@ -1,8 +1,8 @@
 //! What SSIMULACRA 2 measures at a pixel, and the sums of it over a row.
 //!
-//! The published formulas subtract numbers that are nearly equal: in smooth areas the tool's score then rests on rounding
-//! (two flat images one step apart score lower than two five steps apart). The same terms are worked out here from the
-//! difference of the images, which loses nothing, so that every device gives the same score.
+//! The published formulas subtract numbers that are nearly equal: in smooth areas the tool's score then rests on
+//! rounding (two flat images one step apart score lower than two five steps apart). The same terms are worked out here
+//! from the difference of the images, which loses nothing, so that every device gives the same score.
 
 use archmage::autoversion;
 

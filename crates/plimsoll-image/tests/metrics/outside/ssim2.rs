@@ -1,8 +1,8 @@
 //! SSIMULACRA 2 beside scores of the published tool, and beside the crate that reproduces the tool to the last bit.
 //!
 //! The tool blurs recursively in single precision, and the rounding errors of that recursion never fade: its scores lie
-//! below those of its own definition in double precision, the more so the larger or smoother the image (0.09 for the noise
-//! of `pairs` at 1031 x 2049 pixels, 1.4 for its flat images). The rungs follow the definition, to 3e-4
+//! below those of its own definition in double precision, the more so the larger or smoother the image (0.09 for the
+//! noise of `pairs` at 1031 x 2049 pixels, 1.4 for its flat images). The rungs follow the definition, to 3e-4
 //! (`every_term_follows_its_definition`), and are compared with the tool here where its rounding is small.
 
 use fast_ssim2::{PixelDescriptor, PixelSlice, compute_ssimulacra2};
