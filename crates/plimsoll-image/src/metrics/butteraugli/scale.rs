@@ -6,10 +6,10 @@ use plimsoll_core::Fault;
 use plimsoll_runtime::Buffer;
 
 use super::kernels::difference::{self, Low};
+use super::kernels::fir::Filter;
 use super::kernels::malta::{FINEST_X, FINEST_Y, HIGH_X, HIGH_Y, MIDDLE_X, MIDDLE_Y};
 use super::kernels::mask::{self, Differences, EROSION_REACH};
 use super::kernels::{opsin, split};
-use crate::kernels::fir::{Edge, Filter};
 use crate::planes::Planes;
 use crate::run::Run;
 
@@ -49,7 +49,7 @@ impl Blur {
     ) -> Result<(), Fault> {
         let bell = |at: u32| (-((at * at) as f32) / (2.0 * self.0 * self.0)).exp();
         let weights: Vec<f32> = (0..=self.radius()).map(bell).collect();
-        Filter::new(&weights, Edge::Renormalise).apply(run, size, from, scratch, to)
+        Filter::new(&weights).apply(run, size, from, scratch, to)
     }
 }
 

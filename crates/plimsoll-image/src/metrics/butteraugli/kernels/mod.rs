@@ -2,6 +2,7 @@
 //! What every one of them takes is planes of one size, row by row without gaps.
 
 pub(super) mod difference;
+pub(super) mod fir;
 pub(super) mod halve_three;
 pub(super) mod malta;
 pub(super) mod mask;

@@ -1,4 +1,5 @@
-//! A separable symmetric filter with a finite reach, one pass along the rows and one down the columns.
+//! A separable symmetric filter with a finite reach, one pass along the rows and one down the columns. Beyond the edge
+//! lies nothing, and what is inside weighs the more.
 
 use bytemuck::{Pod, Zeroable};
 use plimsoll_core::Fault;
@@ -30,43 +31,31 @@ struct Params {
     width: u32,
     rows: u32,
     radius: u32,
-    edge: u32,
+    unused: u32,
     weights: [f32; Filter::RADIUS_LIMIT + 1],
 }
 
-/// What lies beyond the edge of a plane.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Edge {
-    /// The edge pixel again.
-    Repeat = 0,
-    /// Zero.
-    Zero = 1,
-    /// Nothing, and the pixels inside weigh the more for it.
-    Renormalise = 2,
-}
-
-/// A symmetric filter: its weights by distance, and what it sees beyond the edge.
+/// A symmetric filter: its weights by distance.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Filter {
+pub(in super::super) struct Filter {
     radius: u32,
-    edge: Edge,
     weights: [f32; Filter::RADIUS_LIMIT + 1],
 }
 
 impl Filter {
     /// The largest reach: its weights fill the parameters.
-    pub(crate) const RADIUS_LIMIT: usize = 47;
+    pub(in super::super) const RADIUS_LIMIT: usize = 47;
 
     /// A filter with these weights, the middle one first.
-    pub(crate) fn new(weights: &[f32], edge: Edge) -> Self {
+    pub(in super::super) fn new(weights: &[f32]) -> Self {
         assert!((1..=Self::RADIUS_LIMIT + 1).contains(&weights.len()), "a filter has 1 to 48 weights");
         let mut padded = [0.0; Self::RADIUS_LIMIT + 1];
         padded[..weights.len()].copy_from_slice(weights);
-        Self { radius: weights.len() as u32 - 1, edge, weights: padded }
+        Self { radius: weights.len() as u32 - 1, weights: padded }
     }
 
     /// Filters a plane of `width` x `rows`, through `scratch`. `to` may be neither of the others.
-    pub(crate) fn apply(
+    pub(in super::super) fn apply(
         &self,
         run: &mut Run<'_>,
         [width, rows]: [u32; 2],
@@ -74,7 +63,7 @@ impl Filter {
         scratch: &Buffer,
         to: &Buffer,
     ) -> Result<(), Fault> {
-        let params = Params { width, rows, radius: self.radius, edge: self.edge as u32, weights: self.weights };
+        let params = Params { width, rows, radius: self.radius, unused: 0, weights: self.weights };
         run.over(&ROWS, &[from, scratch], &params, width, rows)?;
         run.over(&COLUMNS, &[scratch, to], &params, width, rows)
     }
@@ -84,23 +73,17 @@ fn fir_rows(twin: &mut Twin<'_>) {
     let params: Params = twin.params();
     let (width, radius) = (params.width as usize, params.radius as usize);
     let (source, target) = twin.floats_from_to(0, 1);
-    // A row with what lies beyond its edges needs no cases, so the inner loop vectorises.
+    // A row with zeros beyond its edges needs no cases, so the inner loop vectorises.
     let mut padded = vec![0.0; width + 2 * radius];
     let shares = shares(&params, width);
     let rows = source.chunks_exact(width).zip(target.chunks_exact_mut(width));
     for (source, target) in rows.take(params.rows as usize) {
-        if params.edge == Edge::Repeat as u32 {
-            padded[..radius].fill(source[0]);
-            padded[radius + width..].fill(source[width - 1]);
-        }
         padded[radius..radius + width].copy_from_slice(source);
         weigh(target, params.weights[0], source);
         for k in 1..=radius {
             add_pair(target, params.weights[k], &padded[radius - k..], &padded[radius + k..]);
         }
-        if let Some(shares) = &shares {
-            target.iter_mut().zip(shares).for_each(|(target, share)| *target /= share);
-        }
+        target.iter_mut().zip(&shares).for_each(|(target, share)| *target /= share);
     }
 }
 
@@ -109,9 +92,9 @@ fn fir_columns(twin: &mut Twin<'_>) {
     let (width, rows) = (params.width as usize, params.rows as usize);
     let (source, target) = twin.floats_from_to(0, 1);
     let shares = shares(&params, rows);
-    let zeros = vec![0.0; if params.edge == Edge::Repeat as u32 { 0 } else { width }];
-    let row = |y: isize| match y.clamp(0, rows as isize - 1) {
-        inside if inside == y || zeros.is_empty() => &source[inside as usize * width..][..width],
+    let zeros = vec![0.0; width];
+    let row = |y: isize| match usize::try_from(y) {
+        Ok(y) if y < rows => &source[y * width..][..width],
         _ => &zeros[..],
     };
     for (y, target) in target.chunks_exact_mut(width).take(rows).enumerate() {
@@ -120,14 +103,12 @@ fn fir_columns(twin: &mut Twin<'_>) {
         for k in 1..=params.radius as isize {
             add_pair(target, params.weights[k as usize], row(at - k), row(at + k));
         }
-        if let Some(shares) = &shares {
-            target.iter_mut().for_each(|target| *target /= shares[y]);
-        }
+        target.iter_mut().for_each(|target| *target /= shares[y]);
     }
 }
 
-/// How much of the filter lies inside, for each position along a side; nothing if that does not matter.
-fn shares(params: &Params, count: usize) -> Option<Vec<f32>> {
+/// How much of the filter lies inside, for each position along a side.
+fn shares(params: &Params, count: usize) -> Vec<f32> {
     let inside = |at: usize| {
         let mut share = params.weights[0];
         for k in 1..=params.radius as usize {
@@ -136,7 +117,7 @@ fn shares(params: &Params, count: usize) -> Option<Vec<f32>> {
         }
         share
     };
-    (params.edge == Edge::Renormalise as u32).then(|| (0..count).map(inside).collect())
+    (0..count).map(inside).collect()
 }
 
 fn weigh(target: &mut [f32], weight: f32, source: &[f32]) {
