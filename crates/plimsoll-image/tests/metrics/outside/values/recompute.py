@@ -33,6 +33,13 @@ def drawn(width, height):
     return out
 
 
+def sheet(width, height):
+    """The same picture as `drawn::sheet`."""
+    y, x = np.mgrid[:height, :width]
+    inked = ((x // 7 + y // 11) % 5 < 2) & (x % 7 < 3) & (y % 11 < 6)
+    return np.repeat(np.where(inked, 30, 255)[:, :, None], 3, axis=2)
+
+
 def noisy(image, most=12):
     rolls = dice(0x9E3779B9)
     moved = [sample + next(rolls) % (2 * most + 1) - most for sample in image.ravel().tolist()]
@@ -62,6 +69,9 @@ def pairs(width, height):
     yield "blocks", scene, blocky(scene)
     yield "darker", scene, scene * 3 // 4
     yield "inverted", scene, 255 - scene
+    page = sheet(width, height)
+    yield "sheet-noise", page, noisy(page)
+    yield "sheet-blur", page, blurred(page)
 
 
 def luma(image):
