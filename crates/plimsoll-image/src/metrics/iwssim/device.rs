@@ -1,5 +1,5 @@
-//! IW-SSIM with kernels on the image as a whole. A reference keeps its pyramid, statistics and energy on the device, so that
-//! a comparison is one pyramid, one pass of similarity and weights, and one read.
+//! IW-SSIM with kernels on the image as a whole. A reference keeps its pyramid, statistics and energy on the device, so
+//! that a comparison is one pyramid, one pass of similarity and weights, and one read.
 
 use plimsoll_core::Fault;
 use plimsoll_runtime::Buffer;

@@ -64,7 +64,8 @@ impl<'a> Family<'a> {
         Self { width: extents[scale][0] as usize, plane: &planes[scale], coarser }
     }
 
-    /// Calls `each` with the three rows around each row but the outermost, the parents of the middle one, and its number.
+    /// Calls `each` with the three rows around each row but the outermost, the parents of the middle one, and its
+    /// number.
     fn for_each_row(&self, mut each: impl FnMut([&[f32]; 3], Option<&[f32]>, usize)) {
         let mut parents = vec![0.0; self.width];
         for (above, three) in self.plane.windows(3 * self.width).step_by(self.width).enumerate() {

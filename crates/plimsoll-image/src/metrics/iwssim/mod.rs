@@ -1,11 +1,11 @@
-//! IW-SSIM as Wang and Li published it in 2011: MS-SSIM on a Laplacian pyramid, where each place counts by the information
-//! in it. At the coarsest scale, which is what is left of the image itself, every place counts the same.
+//! IW-SSIM as Wang and Li published it in 2011: MS-SSIM on a Laplacian pyramid, where each place counts by the
+//! information in it. At the coarsest scale, which is what is left of the image itself, every place counts the same.
 //!
-//! Conventions are those of the authors' program as `piq.information_weighted_ssim` follows it, on the BT.601 luma of the
-//! coded samples, from 0 to 255; a scale with a negative mean counts as 0 as in [`ms_ssim`](super::ms_ssim) (piq drops the
-//! sign, which gives an inverted image a high score). Below 161 pixels a side there are fewer scales, with exponents that
-//! add up to 1; with one scale left this is SSIM. All work is in single precision, so variances below what it can hold
-//! count as none at all ([`nothing`]).
+//! Conventions are those of the authors' program as `piq.information_weighted_ssim` follows it, on the BT.601 luma of
+//! the coded samples, from 0 to 255; a scale with a negative mean counts as 0 as in [`ms_ssim`](super::ms_ssim) (piq
+//! drops the sign, which gives an inverted image a high score). Below 161 pixels a side there are fewer scales, with
+//! exponents that add up to 1; with one scale left this is SSIM. All work is in single precision, so variances below
+//! what it can hold count as none at all ([`nothing`]).
 
 mod device;
 mod eigen;
@@ -45,7 +45,8 @@ pub(super) static ABOUT: About = About {
 /// The luma of white.
 const PEAK: f32 = 255.0;
 
-/// What is compared at one of `count` scales: differences around zero, and at the coarsest the image, grown by its gain.
+/// What is compared at one of `count` scales: differences around zero, and at the coarsest the image, grown by its
+/// gain.
 fn terms(scale: usize, count: usize) -> Terms {
     let coarsest = scale + 1 == count;
     let middle = if coarsest { PEAK / 2.0 * gain(scale) } else { 0.0 };
@@ -67,8 +68,8 @@ fn members(scale: usize, count: usize) -> usize {
     if scale + 2 < count { 10 } else { 9 }
 }
 
-/// The mean of a scale from the sum of its weighed similarities and that of the weights. Where there is no information at
-/// all, both images are flat, and so alike.
+/// The mean of a scale from the sum of its weighed similarities and that of the weights. Where there is no information
+/// at all, both images are flat, and so alike.
 fn weighted_mean(weighed: f64, weights: f64) -> f64 {
     if weights > 0.0 { weighed / weights } else { 1.0 }
 }

@@ -14,8 +14,8 @@ pub(super) struct Model {
     pub(super) members: usize,
     /// The eigenvalues of the covariance; zero where a direction holds nothing.
     pub(super) eigenvalues: [f32; MEMBERS_MAX],
-    /// Row by row, what turns a neighbourhood into uncorrelated numbers of variance one. The square of their length is what
-    /// the inverse covariance would give, but cannot become negative.
+    /// Row by row, what turns a neighbourhood into uncorrelated numbers of variance one. The square of their length is
+    /// what the inverse covariance would give, but cannot become negative.
     pub(super) whitening: [f32; MEMBERS_MAX * MEMBERS_MAX],
 }
 

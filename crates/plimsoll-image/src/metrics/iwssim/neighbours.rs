@@ -1,5 +1,5 @@
-//! Neighbourhoods: the 3 x 3 around a pixel and, at all but the coarsest of the scales that are weighed, its parent at the
-//! next coarser one. What the model is made of (sums of products), and what it says of each (energy).
+//! Neighbourhoods: the 3 x 3 around a pixel and, at all but the coarsest of the scales that are weighed, its parent at
+//! the next coarser one. What the model is made of (sums of products), and what it says of each (energy).
 
 use bytemuck::{Pod, Zeroable};
 use plimsoll_core::Fault;

@@ -1,5 +1,5 @@
-//! The Laplacian pyramid with the binomial filter 1 4 6 4 1, mirrored at the edges, as in the authors' program: each scale
-//! is what the next one, made large again, leaves over. Each step doubles the gain.
+//! The Laplacian pyramid with the binomial filter 1 4 6 4 1, mirrored at the edges, as in the authors' program: each
+//! scale is what the next one, made large again, leaves over. Each step doubles the gain.
 //!
 //! Buffers may hold some rows of a plane only ([`Part`]), so that whole images and bands take the same way.
 

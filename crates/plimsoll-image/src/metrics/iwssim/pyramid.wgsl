@@ -87,7 +87,8 @@ fn subtract_expanded(@builtin(global_invocation_id) id: vec3<u32>) {
     plane[id.y * params.fine.width + id.x] -= sum / 128.0;
 }
 
-// Where a row or column of the finer plane lies in the coarser one: a position between two, and the share of the second.
+// Where a row or column of the finer plane lies in the coarser one: a position between two, and the share of the
+// second.
 struct Between {
     at: u32,
     share: f32,

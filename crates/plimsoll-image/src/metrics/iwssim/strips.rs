@@ -1,6 +1,6 @@
-//! IW-SSIM with kernels in bands of rows, one scale after the other. What the device needs of the coarser scales goes up
-//! again from host memory, which keeps them: a third of the luma of each image.
-//! Invariant: nothing on the device grows with the height of an image.
+//! IW-SSIM with kernels in bands of rows, one scale after the other. What the device needs of the coarser scales goes
+//! up again from host memory, which keeps them: a third of the luma of each image. Invariant: nothing on the device
+//! grows with the height of an image.
 
 use std::ops::Range;
 

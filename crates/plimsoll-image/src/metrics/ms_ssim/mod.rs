@@ -1,12 +1,12 @@
-//! MS-SSIM as Wang, Simoncelli and Bovik published it in 2003: contrast and structure at four scales, and all of SSIM at
-//! the fifth, each to the power of its published exponent; [`ssim`](super::ssim) at each scale otherwise.
+//! MS-SSIM as Wang, Simoncelli and Bovik published it in 2003: contrast and structure at four scales, and all of SSIM
+//! at the fifth, each to the power of its published exponent; [`ssim`](super::ssim) at each scale otherwise.
 //!
 //! A scale is the one before with 2 x 2 pixels averaged into one, an odd edge counted twice: so do the authors' program
 //! and `tf.image.ssim_multiscale`. `pytorch-msssim` and `piq` treat odd edges in ways of their own, and agree where
 //! sides stay even. A scale with a negative mean counts as 0, as in all three.
 //!
-//! Below 161 pixels a side there are fewer scales, with exponents that are made to add up to 1 again (as `piq` does when
-//! it is given fewer); the coarsest one that is left takes the luminance term.
+//! Below 161 pixels a side there are fewer scales, with exponents that are made to add up to 1 again (as `piq` does
+//! when it is given fewer); the coarsest one that is left takes the luminance term.
 
 mod device;
 mod host;
@@ -34,7 +34,8 @@ pub(super) static ABOUT: About = About {
     range: 0.0..=1.0,
     perfect: 1.0,
     better: Better::Higher,
-    // The power of a scale's mean grows without bound towards 0, so what is left of rounding there counts more than in SSIM.
+    // The power of a scale's mean grows without bound towards 0, so what is left of rounding there counts more than in
+    // SSIM.
     tolerance: 5e-6,
     side_min: SPAN as u32,
     source: "own, MIT OR Apache-2.0",

@@ -1,6 +1,6 @@
-//! MS-SSIM with kernels in bands of rows. Every row comes to the device once: each scale keeps the last ten rows of a band,
-//! which the window needs again, and the next band is put behind them.
-//! Invariant: nothing here grows with the height of an image.
+//! MS-SSIM with kernels in bands of rows. Every row comes to the device once: each scale keeps the last ten rows of a
+//! band, which the window needs again, and the next band is put behind them. Invariant: nothing here grows with the
+//! height of an image.
 
 use plimsoll_core::Fault;
 use plimsoll_runtime::Buffer;

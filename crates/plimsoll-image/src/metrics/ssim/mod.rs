@@ -1,7 +1,7 @@
-//! SSIM as Wang, Bovik, Sheikh and Simoncelli published it in 2004: a Gaussian window of 11 x 11 with sigma 1.5, K1 = 0.01
-//! and K2 = 0.03, population covariance, on the BT.601 luma of the coded samples, and the mean over all places where the
-//! window lies inside the image. `skimage.metrics.structural_similarity` gives the same with `gaussian_weights=True,
-//! sigma=1.5, use_sample_covariance=False`.
+//! SSIM as Wang, Bovik, Sheikh and Simoncelli published it in 2004: a Gaussian window of 11 x 11 with sigma 1.5, K1 =
+//! 0.01 and K2 = 0.03, population covariance, on the BT.601 luma of the coded samples, and the mean over all places
+//! where the window lies inside the image. `skimage.metrics.structural_similarity` gives the same with
+//! `gaussian_weights=True, sigma=1.5, use_sample_covariance=False`.
 
 mod device;
 mod host;

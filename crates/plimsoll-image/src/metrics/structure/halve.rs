@@ -1,6 +1,6 @@
-//! The next coarser scale: half as many rows and columns, rounded up, each pixel the mean of four. At an odd edge the last
-//! row or column counts twice, as in the authors' own program.
-//! Unlike `kernels::halve` this works on some rows of a plane, which bands need.
+//! The next coarser scale: half as many rows and columns, rounded up, each pixel the mean of four. At an odd edge the
+//! last row or column counts twice, as in the authors' own program. Unlike `kernels::halve` this works on some rows of
+//! a plane, which bands need.
 
 use bytemuck::{Pod, Zeroable};
 use plimsoll_core::Fault;

@@ -1,5 +1,5 @@
-// Rows of a plane into half as many rows and columns of another, each pixel the mean of four; and rows from one place to
-// another.
+// Rows of a plane into half as many rows and columns of another, each pixel the mean of four; and rows from one place
+// to another.
 
 struct Params {
     width: u32,

@@ -2,8 +2,12 @@
 //!
 //! Similarity is computed from the difference of the two images, which f32 takes much better than the usual covariance:
 //!
-//!     contrast and structure = (2 cov(x, y) + C2) / (var x + var y + C2)        = 1 - var(x - y) / (var x + var y + C2)
-//!     luminance              = (2 mean x mean y + C1) / (mean² x + mean² y + C1) = 1 - mean²(x - y) / (mean² x + mean² y + C1)
+//! ```text
+//! structure = (2 cov(x, y) + C2) / (var x + var y + C2)
+//!           = 1 - var(x - y) / (var x + var y + C2)
+//! luminance = (2 mean x mean y + C1) / (mean² x + mean² y + C1)
+//!           = 1 - mean²(x - y) / (mean² x + mean² y + C1)
+//! ```
 //!
 //! What rounding does to a variance is then multiplied by how far the images are apart: equal images give exactly 1.
 //! The window is only put where it lies inside the image, so nothing here knows of edges.

@@ -6,8 +6,8 @@ use crate::image::Size;
 /// How much each scale counts, the finest first (Wang, Simoncelli and Bovik 2003). They add up to 1.0001.
 const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 
-/// The extent of an image at each scale, the finest first: half of the one before, rounded up, for as long as the window
-/// finds a place. 161 pixels a side are enough for all five; smaller images have fewer.
+/// The extent of an image at each scale, the finest first: half of the one before, rounded up, for as long as the
+/// window finds a place. 161 pixels a side are enough for all five; smaller images have fewer.
 pub(in crate::metrics) fn extents(Size { width, height }: Size) -> Vec<[u32; 2]> {
     let halves = std::iter::successors(Some([width, height]), |extent| Some(extent.map(|side| side.div_ceil(2))));
     halves.take(EXPONENTS.len()).take_while(|extent| extent.iter().all(|&side| side as usize >= SPAN)).collect()

@@ -33,8 +33,8 @@ pub(super) fn agrees_with(metric: Metric, table: &str, tolerance: f64) {
 }
 
 fn drawn_pair(size: Size, pair: &str) -> (Image, Image) {
-    let scene = drawn(size);
-    let distorted = match pair {
+    let scene = if pair.starts_with("sheet") { sheet(size) } else { drawn(size) };
+    let distorted = match pair.trim_start_matches("sheet-") {
         "noise" => noisy(&scene, 12),
         "blur" => blurred(&scene, size),
         "blocks" => blocky(&scene, size),
@@ -44,6 +44,13 @@ fn drawn_pair(size: Size, pair: &str) -> (Image, Image) {
     };
     let image = |samples: Vec<u8>| Image::rgb8(size, samples).expect("as many samples as it has");
     (image(scene), image(distorted))
+}
+
+/// Ink on white: much of it is flat, and the rest is as steep as can be.
+fn sheet(Size { width, height }: Size) -> Vec<u8> {
+    let inked = |x: u32, y: u32| (x / 7 + y / 11) % 5 < 2 && x % 7 < 3 && y % 11 < 6;
+    let pixels = (0..height).flat_map(|y| (0..width).map(move |x| if inked(x, y) { 30 } else { 255 }));
+    pixels.flat_map(|value| [value; 3]).collect()
 }
 
 /// Gradients, a disc, fine lines, a wave and a little noise.

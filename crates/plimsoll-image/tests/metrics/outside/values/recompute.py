@@ -1,4 +1,4 @@
-"""Recomputes ssim.tsv, ms_ssim.tsv and iwssim.tsv with published tools. See README.md; no test runs this."""
+"""Recomputes the tables beside this file with published tools. See README.md; no test runs this."""
 
 import sys
 from importlib.metadata import version
@@ -33,6 +33,13 @@ def drawn(width, height):
     return out
 
 
+def sheet(width, height):
+    """The same picture as `drawn::sheet`."""
+    y, x = np.mgrid[:height, :width]
+    inked = ((x // 7 + y // 11) % 5 < 2) & (x % 7 < 3) & (y % 11 < 6)
+    return np.repeat(np.where(inked, 30, 255)[:, :, None], 3, axis=2)
+
+
 def noisy(image, most=12):
     rolls = dice(0x9E3779B9)
     moved = [sample + next(rolls) % (2 * most + 1) - most for sample in image.ravel().tolist()]
@@ -62,6 +69,9 @@ def pairs(width, height):
     yield "blocks", scene, blocky(scene)
     yield "darker", scene, scene * 3 // 4
     yield "inverted", scene, 255 - scene
+    page = sheet(width, height)
+    yield "sheet-noise", page, noisy(page)
+    yield "sheet-blur", page, blurred(page)
 
 
 def luma(image):
@@ -105,7 +115,8 @@ def by_piq_msssim(reference, distorted):
 def by_tensorflow(reference, distorted):
     import tensorflow
 
-    images = [tensorflow.constant(luma(image)[None, :, :, None], tensorflow.float32) for image in (reference, distorted)]
+    lumas = [luma(image)[None, :, :, None] for image in (reference, distorted)]
+    images = [tensorflow.constant(plane, tensorflow.float32) for plane in lumas]
     return float(tensorflow.image.ssim_multiscale(*images, max_val=1.0)[0])
 
 
@@ -118,7 +129,8 @@ def by_piq_iwssim(reference, distorted):
     return piq.information_weighted_ssim(distorted, reference, data_range=1.0, scale_weights=weights).item()
 
 
-SSIM = "structural_similarity(luma, luma, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=1.0)"
+WINDOW = "gaussian_weights=True, sigma=1.5, use_sample_covariance=False"
+SSIM = f"structural_similarity(luma, luma, {WINDOW}, data_range=1.0)"
 FEWER = "scale_weights=as many of the published five as the image has scales"
 TOOLS = {
     "skimage": (by_skimage, "scikit-image", SSIM, "ssim", [(11, 11), (64, 48), (131, 97), (320, 240)]),
@@ -128,7 +140,8 @@ TOOLS = {
             [(32, 40), (64, 48), (112, 96)]),
     "tensorflow": (by_tensorflow, "tensorflow-cpu", "tf.image.ssim_multiscale(luma, luma, max_val=1.0), float32",
                    "ms_ssim_odd", [(161, 175), (333, 201)]),
-    "piq-iwssim": (by_piq_iwssim, "piq", f"information_weighted_ssim(distorted, reference, data_range=1.0, {FEWER}), float64",
+    "piq-iwssim": (by_piq_iwssim, "piq",
+                   f"information_weighted_ssim(distorted, reference, data_range=1.0, {FEWER}), float64",
                    "iwssim", [(32, 40), (64, 48), (97, 131), (161, 175), (320, 240)]),
 }
 
