@@ -357,3 +357,26 @@ fn a_closed_pipe_ends_the_run_quietly() {
     let ended = child.wait_with_output().expect("gone");
     assert!(ended.status.success() && !stderr(&ended).contains("panicked"), "{}", stderr(&ended));
 }
+
+/// A real run's report in a real browser. `cargo xtask test test` installs the browser and says where it is.
+#[test]
+fn the_report_is_a_page_that_a_browser_shows() {
+    let needs = |name: &str| {
+        std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; `cargo xtask test test` does"))
+    };
+    let (browser, modules) = (needs("PLIMSOLL_BROWSER"), needs("NODE_PATH"));
+    let folder = Folder::new();
+    let (reference, variants) = samples();
+    let shown = Path::new(env!("CARGO_TARGET_TMPDIR")).join("score.html");
+    let mut command = folder.score(&["--no-gpu", "-m", "ssim2,butteraugli", "--report"]);
+    printed(command.arg(&shown).arg(reference).args(&variants));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report.cjs");
+    let mut node = Command::new("node");
+    node.arg(script)
+        .arg(&shown)
+        .arg(variants.len().to_string())
+        .env("PLIMSOLL_BROWSER", browser)
+        .env("NODE_PATH", modules);
+    let looked = node.output().expect("node starts");
+    assert!(looked.status.success(), "{}", stderr(&looked));
+}

@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn many_pictures_are_small_ones() {
         assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 768, 256, 256]);
-        assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [320, 320, 204]);
+        assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [640, 323, 204]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ async function picturesAreLoaded(page) {
   const maps = await page.locator("img.map").evaluateAll(loaded);
   const pictures = await page.locator("img.picture").evaluateAll(loaded);
   assert.deepEqual([maps.length, pictures.length], [13, 13]);
-  assert.deepEqual([maps[0], pictures[0]], [[768, 512], [320, 213]]);
+  assert.deepEqual([maps[0], pictures[0]], [[768, 512], [640, 427]]);
   assert.ok(maps.concat(pictures).every(([width, height]) => width > 0 && height > 0));
   assert.ok(await page.locator("img.map").first().isVisible());
   assert.equal(await page.locator("img.reference").count(), 2);
