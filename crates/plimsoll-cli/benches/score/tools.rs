@@ -34,7 +34,7 @@ const TOOLS: [Tool; 3] = [
         package: "butteraugli-cli",
         version: "0.9.3",
         binary: "butteraugli",
-        words: &["compare"],
+        words: &[],
         target: 1.0,
     },
     Tool { metric: "dssim", package: "dssim", version: "3.5.1", binary: "dssim", words: &[], target: 1.0 },
@@ -89,7 +89,7 @@ impl Tool {
         if output.status.success() && binary.is_file() { Ok(binary) } else { Err(reason()) }
     }
 
-    /// Seconds for all variants, one process each, as many at a time as there are cores.
+    /// Seconds for all variants, one process each, as many at a time as there are cores. The first failure ends it.
     fn run_on(&self, binary: &Path, reference: &Path, variants: &[PathBuf], cores: usize) -> f64 {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build().expect("threads");
         let start = Instant::now();
@@ -101,9 +101,10 @@ impl Tool {
                 .env("RAYON_NUM_THREADS", "1")
                 .output()
                 .expect("it starts");
-            assert!(output.status.success(), "{}: {}", self.binary, String::from_utf8_lossy(&output.stderr));
+            let said = || format!("{}: {}", self.binary, String::from_utf8_lossy(&output.stderr));
+            if output.status.success() { Ok(()) } else { Err(said()) }
         };
-        pool.install(|| variants.par_iter().for_each(run));
+        pool.install(|| variants.par_iter().try_for_each(run)).expect("the tool compares what we do");
         start.elapsed().as_secs_f64()
     }
 }
