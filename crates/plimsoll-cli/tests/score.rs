@@ -92,7 +92,7 @@ fn the_samples_make_a_table_in_one_step() {
     for variant in &variants {
         assert!(table.contains(&variant.display().to_string()), "{table}");
     }
-    let hits = format!("{} cached hits, 1 misses", variants.len() - 1);
+    let hits = format!("{} cached hits, 1 miss", variants.len() - 1);
     assert!(table.contains(&hits) && table.contains("per second"), "{table}");
 }
 
@@ -101,7 +101,7 @@ fn a_reference_is_prepared_once_for_a_hundred_variants() {
     let folder = Folder::new();
     let (reference, variants) = folder.variants(100, (96, 64));
     let table = printed(folder.score(&["--no-gpu", "-m", "dssim"]).arg(reference).args(&variants));
-    assert!(table.contains("99 cached hits, 1 misses"), "{table}");
+    assert!(table.contains("99 cached hits, 1 miss"), "{table}");
     assert!(table.contains("100 on cpu (cpu)"), "{table}");
 }
 
@@ -150,7 +150,7 @@ fn a_small_memory_limit_changes_how_but_not_what() {
     assert_eq!((rung_of("/256.png"), rung_of("/4096.png")), ("cpu".into(), "cpu-strip".into()));
     let explained = stderr(&output);
     assert!(explained.contains("refused cpu on cpu: 192.0 MiB never fits under the line of 64.0 MiB"), "{explained}");
-    assert!(explained.contains("1 tasks on a lower rung"), "{explained}");
+    assert!(explained.contains("1 task on a lower rung"), "{explained}");
 }
 
 #[test]

@@ -106,9 +106,23 @@ fn device_name(device: DeviceId, names: &[DeviceName]) -> String {
     names.get(device.index()).map_or_else(|| device.to_string(), ToString::to_string)
 }
 
+/// What was typed, for the report. Of many files only the first and last are of interest.
 fn command_line() -> String {
-    let words = std::env::args().skip(1);
-    std::iter::once("plimsoll".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    const ENDS: usize = 6;
+    let words: Vec<String> = std::env::args().skip(1).map(quoted).collect();
+    let shown = match words.len().checked_sub(2 * ENDS) {
+        Some(more) if more > 1 => {
+            let between = [format!("… {more} more …")];
+            [&words[..ENDS], &between, &words[words.len() - ENDS..]].concat()
+        }
+        _ => words,
+    };
+    format!("plimsoll {}", shown.join(" "))
+}
+
+fn quoted(word: String) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./,:=+%@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// The first Ctrl-C asks for an orderly end, the second ends at once.

@@ -58,7 +58,10 @@ impl Summary {
         let rate = self.scored as f64 / took.as_secs_f64().max(1e-9);
         let mut lines = vec![
             ("images", format!("{} in {:.2} s, {rate:.1} per second", self.scored, took.as_secs_f64())),
-            ("references", format!("{} cached hits, {} misses", self.hits, self.misses)),
+            (
+                "references",
+                format!("{}, {}", counted(self.hits, "cached hit", "s"), counted(self.misses, "miss", "es")),
+            ),
             ("tasks", self.places()),
             ("stepped down", self.stepped_down()),
         ];
@@ -81,10 +84,12 @@ impl Summary {
     fn stepped_down(&self) -> String {
         let failed = match (self.out_of_memory, self.other_failures) {
             (0, 0) => "no attempt failed".to_owned(),
-            (memory, 0) => format!("{memory} attempts ran out of memory"),
-            (memory, other) => format!("{memory} attempts ran out of memory, {other} failed otherwise"),
+            (memory, 0) => format!("{} ran out of memory", counted(memory, "attempt", "s")),
+            (memory, other) => {
+                format!("{} ran out of memory, {other} failed otherwise", counted(memory, "attempt", "s"))
+            }
         };
-        format!("{} tasks on a lower rung; {failed}", self.lower_rungs)
+        format!("{} on a lower rung; {failed}", counted(self.lower_rungs, "task", "s"))
     }
 }
 
@@ -92,4 +97,8 @@ impl Summary {
 fn has_better_rung(metric: Metric, rung: &str) -> bool {
     let kind = |rung: &str| rung.starts_with("gpu");
     metric.about().rungs.iter().take_while(|better| **better != rung).any(|better| kind(better) == kind(rung))
+}
+
+fn counted(count: u64, one: &str, plural: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}{plural}") }
 }
