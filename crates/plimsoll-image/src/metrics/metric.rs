@@ -85,15 +85,15 @@ impl Metric {
     /// The ways to compute it for images of this shape, best first.
     pub(super) fn rungs(self, shape: Shape) -> Vec<Rung> {
         match self {
-            Self::Ssim2 => ssim2::rungs(shape),
-            Self::Butteraugli => butteraugli::rungs(shape),
-            Self::Dssim => dssim::rungs(shape),
-            Self::Iwssim => iwssim::rungs(shape),
+            Self::Ssim2 => ssim2::WAYS.rungs(shape),
+            Self::Butteraugli => butteraugli::WAYS.rungs(shape),
+            Self::Dssim => dssim::WAYS.rungs(shape),
+            Self::Iwssim => iwssim::WAYS.rungs(shape),
             Self::Cvvdp(display) => cvvdp::rungs(display, shape),
             Self::Zensim => zensim::rungs(shape),
-            Self::Psnr => psnr::rungs(shape),
-            Self::Ssim => ssim::rungs(shape),
-            Self::MsSsim => ms_ssim::rungs(shape),
+            Self::Psnr => psnr::WAYS.rungs(shape),
+            Self::Ssim => ssim::WAYS.rungs(shape),
+            Self::MsSsim => ms_ssim::WAYS.rungs(shape),
         }
     }
 
@@ -104,15 +104,15 @@ impl Metric {
         backend: &mut dyn Backend,
     ) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
         match self {
-            Self::Ssim2 => ssim2::open(rung, shape, backend),
-            Self::Butteraugli => butteraugli::open(rung, shape, backend),
-            Self::Dssim => dssim::open(rung, shape, backend),
-            Self::Iwssim => iwssim::open(rung, shape, backend),
+            Self::Ssim2 => ssim2::WAYS.open(rung, shape, backend),
+            Self::Butteraugli => butteraugli::WAYS.open(rung, shape, backend),
+            Self::Dssim => dssim::WAYS.open(rung, shape, backend),
+            Self::Iwssim => iwssim::WAYS.open(rung, shape, backend),
             Self::Cvvdp(display) => cvvdp::open(display, rung, shape, backend),
             Self::Zensim => zensim::open(rung, shape, backend),
-            Self::Psnr => psnr::open(rung, shape, backend),
-            Self::Ssim => ssim::open(rung, shape, backend),
-            Self::MsSsim => ms_ssim::open(rung, shape, backend),
+            Self::Psnr => psnr::WAYS.open(rung, shape, backend),
+            Self::Ssim => ssim::WAYS.open(rung, shape, backend),
+            Self::MsSsim => ms_ssim::WAYS.open(rung, shape, backend),
         }
     }
 }

@@ -20,6 +20,7 @@ mod butteraugli;
 mod cvvdp;
 mod device_metric;
 mod dssim;
+mod four_ways;
 mod host_metric;
 mod iwssim;
 mod metric;

@@ -9,6 +9,7 @@ use crate::metrics::host_metric::HostMetric;
 use crate::metrics::workload::Score;
 use crate::transfer;
 
+#[derive(Copy, Clone)]
 pub(super) struct ButteraugliHost;
 
 /// Memory that is filled anew for each image.

@@ -8,19 +8,16 @@ mod scale;
 mod strips;
 mod whole;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 pub use self::heat_map::{HeatMap, HeatMapRefused, heat_map};
 use self::host::ButteraugliHost;
 use self::kernels::norms::Norms;
 use self::strips::ButteraugliStrips;
 use self::whole::ButteraugliWhole;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, Score, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::{Shape, Size};
+use super::four_ways::{FourWays, Ways};
+use super::workload::{RUNGS, Score};
+use crate::image::Size;
 
 pub(super) static ABOUT: About = About {
     name: "butteraugli",
@@ -38,27 +35,12 @@ pub(super) static ABOUT: About = About {
 /// Images with a shorter side are compared at their own resolution only.
 const HALF_SIDE_MIN: u32 = 15;
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&ButteraugliStrips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&ButteraugliWhole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, ButteraugliHost.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::Butteraugli, ButteraugliWhole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::Butteraugli, ButteraugliHost, shape)),
-        _ => device_metric::open(Metric::Butteraugli, ButteraugliStrips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways = &FourWays {
+    metric: Metric::Butteraugli,
+    whole: ButteraugliWhole,
+    strips: ButteraugliStrips,
+    host: ButteraugliHost,
+};
 
 /// The size at half the resolution, where that counts.
 fn half_size(size: Size) -> Option<Size> {

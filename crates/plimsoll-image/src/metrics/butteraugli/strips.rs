@@ -30,6 +30,7 @@ const ROWS_MIN: u32 = 64;
 const ROWS_MAX: u32 = 256;
 
 /// Bands of rows.
+#[derive(Copy, Clone)]
 pub(super) struct ButteraugliStrips;
 
 pub(super) struct StripWork {

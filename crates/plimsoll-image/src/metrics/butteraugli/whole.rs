@@ -16,6 +16,7 @@ use crate::run::Run;
 use crate::transfer::Transfer;
 
 /// The image as a whole.
+#[derive(Copy, Clone)]
 pub(super) struct ButteraugliWhole;
 
 /// A reference at both resolutions.

@@ -11,6 +11,7 @@ use crate::metrics::host_metric::HostMetric;
 use crate::metrics::workload::Score;
 use crate::transfer;
 
+#[derive(Copy, Clone)]
 pub(super) struct DssimHost;
 
 /// One scale of a prepared reference.

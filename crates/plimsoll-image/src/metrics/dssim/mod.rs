@@ -11,17 +11,13 @@ mod scales;
 mod stream;
 mod strips;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 use self::device::DssimWhole;
 use self::host::DssimHost;
 use self::strips::DssimStrips;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::Shape;
+use super::four_ways::{FourWays, Ways};
+use super::workload::RUNGS;
 
 pub(super) static ABOUT: About = About {
     name: "dssim",
@@ -36,24 +32,5 @@ pub(super) static ABOUT: About = About {
     rungs: &RUNGS,
 };
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&DssimStrips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&DssimWhole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, DssimHost.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::Dssim, DssimWhole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::Dssim, DssimHost, shape)),
-        _ => device_metric::open(Metric::Dssim, DssimStrips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways =
+    &FourWays { metric: Metric::Dssim, whole: DssimWhole, strips: DssimStrips, host: DssimHost };

@@ -29,6 +29,7 @@ const SHRUNK_ROWS: u32 = 32;
 const HALO: u32 = REACH as u32;
 
 /// Bands of rows, one after the other in the same buffers.
+#[derive(Copy, Clone)]
 pub(super) struct DssimStrips;
 
 pub(super) struct StripWork {

@@ -19,6 +19,7 @@ use crate::metrics::workload::Score;
 use crate::run::Run;
 
 /// The image as a whole.
+#[derive(Copy, Clone)]
 pub(super) struct IwssimWhole;
 
 pub(super) struct Work {

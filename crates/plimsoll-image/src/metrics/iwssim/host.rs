@@ -16,6 +16,7 @@ use crate::metrics::structure::still::Still;
 use crate::metrics::structure::window::REACH;
 use crate::metrics::workload::Score;
 
+#[derive(Copy, Clone)]
 pub(super) struct IwssimHost;
 
 /// A reference: its pyramid with statistics, and at each scale that is weighed the model and the energy at every place.

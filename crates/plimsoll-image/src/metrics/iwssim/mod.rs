@@ -16,19 +16,15 @@ mod pyramid;
 mod strips;
 mod weigh;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 use self::device::IwssimWhole;
 use self::host::IwssimHost;
 use self::strips::IwssimStrips;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
+use super::four_ways::{FourWays, Ways};
 use super::structure::Terms;
 use super::structure::window::SPAN;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::Shape;
+use super::workload::RUNGS;
 
 pub(super) static ABOUT: About = About {
     name: "iwssim",
@@ -74,24 +70,5 @@ fn weighted_mean(weighed: f64, weights: f64) -> f64 {
     if weights > 0.0 { weighed / weights } else { 1.0 }
 }
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&IwssimStrips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&IwssimWhole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, IwssimHost.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::Iwssim, IwssimWhole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::Iwssim, IwssimHost, shape)),
-        _ => device_metric::open(Metric::Iwssim, IwssimStrips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways =
+    &FourWays { metric: Metric::Iwssim, whole: IwssimWhole, strips: IwssimStrips, host: IwssimHost };

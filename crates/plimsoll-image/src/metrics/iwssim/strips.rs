@@ -23,6 +23,7 @@ use crate::metrics::workload::Score;
 use crate::run::Run;
 
 /// Bands of rows, one after the other in the same buffers.
+#[derive(Copy, Clone)]
 pub(super) struct IwssimStrips;
 
 /// Where the luma of an image comes from.

@@ -16,6 +16,7 @@ use crate::metrics::workload::Score;
 use crate::run::Run;
 
 /// The image as a whole.
+#[derive(Copy, Clone)]
 pub(super) struct MsSsimWhole;
 
 pub(super) struct Work {

@@ -13,6 +13,7 @@ use crate::metrics::structure::scales::extents;
 use crate::metrics::structure::still::Still;
 use crate::metrics::workload::Score;
 
+#[derive(Copy, Clone)]
 pub(super) struct MsSsimHost;
 
 /// One scale of the image that goes through.

@@ -12,21 +12,17 @@ mod device;
 mod host;
 mod strips;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 use self::device::MsSsimWhole;
 use self::host::MsSsimHost;
 use self::strips::MsSsimStrips;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
+use super::four_ways::{FourWays, Ways};
 use super::structure::Terms;
 use super::structure::device::places_of;
 use super::structure::scales::product;
 use super::structure::window::SPAN;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, Score, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::Shape;
+use super::workload::{RUNGS, Score};
 
 pub(super) static ABOUT: About = About {
     name: "ms-ssim",
@@ -56,24 +52,5 @@ fn score(extents: &[[u32; 2]], sums: &[f64]) -> Score {
     Score::of(product(&means))
 }
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&MsSsimStrips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&MsSsimWhole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, MsSsimHost.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::MsSsim, MsSsimWhole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::MsSsim, MsSsimHost, shape)),
-        _ => device_metric::open(Metric::MsSsim, MsSsimStrips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways =
+    &FourWays { metric: Metric::MsSsim, whole: MsSsimWhole, strips: MsSsimStrips, host: MsSsimHost };

@@ -24,6 +24,7 @@ const BAND_UNIT: u32 = 16;
 const BAND_MAX: u32 = 128;
 
 /// Bands of rows, one after the other in the same buffers.
+#[derive(Copy, Clone)]
 pub(super) struct MsSsimStrips;
 
 /// One scale of both images: the rows kept of the band before, then those of this one.

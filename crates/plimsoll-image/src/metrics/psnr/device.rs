@@ -35,6 +35,7 @@ struct Params {
 }
 
 /// The image as a whole.
+#[derive(Copy, Clone)]
 pub(super) struct PsnrWhole;
 
 /// The buffers for images, or bands, of one shape.
@@ -105,6 +106,7 @@ impl DeviceMetric for PsnrWhole {
 }
 
 /// Bands of rows, one after the other in the same buffers.
+#[derive(Copy, Clone)]
 pub(super) struct PsnrStrips;
 
 pub(super) struct StripWork {

@@ -7,6 +7,7 @@ use crate::image::{Image, Samples, Shape};
 use crate::metrics::host_metric::HostMetric;
 use crate::metrics::workload::Score;
 
+#[derive(Copy, Clone)]
 pub(super) struct PsnrHost;
 
 impl HostMetric for PsnrHost {

@@ -4,16 +4,13 @@
 mod device;
 mod host;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 use self::device::{PsnrStrips, PsnrWhole};
 use self::host::PsnrHost;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, Score, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::{Shape, Size};
+use super::four_ways::{FourWays, Ways};
+use super::workload::{RUNGS, Score};
+use crate::image::Size;
 
 pub(super) static ABOUT: About = About {
     name: "psnr",
@@ -29,27 +26,8 @@ pub(super) static ABOUT: About = About {
 
 const PERFECT: f64 = 100.0;
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&PsnrStrips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&PsnrWhole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, PsnrHost.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::Psnr, PsnrWhole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::Psnr, PsnrHost, shape)),
-        _ => device_metric::open(Metric::Psnr, PsnrStrips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways =
+    &FourWays { metric: Metric::Psnr, whole: PsnrWhole, strips: PsnrStrips, host: PsnrHost };
 
 /// The score of a sum of squared differences, of samples from 0 to 1.
 fn score(size: Size, squares: f64) -> Score {

@@ -15,6 +15,7 @@ use crate::metrics::workload::Score;
 use crate::run::Run;
 
 /// The image as a whole.
+#[derive(Copy, Clone)]
 pub(super) struct SsimWhole;
 
 /// The buffers for images, or bands, of one width.
@@ -78,6 +79,7 @@ impl DeviceMetric for SsimWhole {
 }
 
 /// Bands of rows, one after the other in the same buffers.
+#[derive(Copy, Clone)]
 pub(super) struct SsimStrips;
 
 pub(super) struct StripWork {

@@ -10,6 +10,7 @@ use crate::metrics::structure::rows::{Compare, sum_of};
 use crate::metrics::structure::still::Still;
 use crate::metrics::workload::Score;
 
+#[derive(Copy, Clone)]
 pub(super) struct SsimHost;
 
 pub(super) struct Scratch {

@@ -6,18 +6,14 @@
 mod device;
 mod host;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 use self::device::{SsimStrips, SsimWhole};
 use self::host::SsimHost;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
+use super::four_ways::{FourWays, Ways};
 use super::structure::Terms;
 use super::structure::window::SPAN;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::Shape;
+use super::workload::RUNGS;
 
 pub(super) static ABOUT: About = About {
     name: "ssim",
@@ -38,24 +34,5 @@ fn terms() -> Terms {
     Terms::for_peak(PEAK, true)
 }
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&SsimStrips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&SsimWhole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, SsimHost.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::Ssim, SsimWhole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::Ssim, SsimHost, shape)),
-        _ => device_metric::open(Metric::Ssim, SsimStrips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways =
+    &FourWays { metric: Metric::Ssim, whole: SsimWhole, strips: SsimStrips, host: SsimHost };

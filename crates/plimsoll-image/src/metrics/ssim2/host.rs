@@ -11,6 +11,7 @@ use crate::image::{Image, Shape, Size};
 use crate::metrics::host_metric::HostMetric;
 use crate::metrics::workload::Score;
 
+#[derive(Copy, Clone)]
 pub(super) struct Ssim2Host;
 
 /// Planes of one channel of one level of a reference; those that have no use are empty.

@@ -22,17 +22,13 @@ mod score;
 mod strips;
 mod terms;
 
-use plimsoll_core::{Fault, Rung};
-use plimsoll_runtime::{Backend, Session};
-
 use self::device::Ssim2Whole;
 use self::host::Ssim2Host;
 use self::strips::Ssim2Strips;
+use super::Metric;
 use super::about::{About, Better};
-use super::host_metric::HostMetric;
-use super::workload::{CPU, CPU_STRIP, GPU_FULL, GPU_STRIP, MetricWorkload, RUNGS, rung};
-use super::{Metric, device_metric, host_metric};
-use crate::image::Shape;
+use super::four_ways::{FourWays, Ways};
+use super::workload::RUNGS;
 
 pub(super) static ABOUT: About = About {
     name: "ssim2",
@@ -49,24 +45,5 @@ pub(super) static ABOUT: About = About {
 
 const PERFECT: f64 = 100.0;
 
-pub(super) fn rungs(shape: Shape) -> Vec<Rung> {
-    let strips = device_metric::footprint(&Ssim2Strips, shape);
-    vec![
-        rung(GPU_FULL, device_metric::footprint(&Ssim2Whole, shape)),
-        rung(GPU_STRIP, strips),
-        rung(CPU, Ssim2Host.footprint(shape)),
-        rung(CPU_STRIP, strips),
-    ]
-}
-
-pub(super) fn open(
-    rung: &str,
-    shape: Shape,
-    backend: &mut dyn Backend,
-) -> Result<Box<dyn Session<MetricWorkload>>, Fault> {
-    match rung {
-        GPU_FULL => device_metric::open(Metric::Ssim2, Ssim2Whole, shape, backend),
-        CPU => Ok(host_metric::open(Metric::Ssim2, Ssim2Host, shape)),
-        _ => device_metric::open(Metric::Ssim2, Ssim2Strips, shape, backend),
-    }
-}
+pub(super) const WAYS: &dyn Ways =
+    &FourWays { metric: Metric::Ssim2, whole: Ssim2Whole, strips: Ssim2Strips, host: Ssim2Host };

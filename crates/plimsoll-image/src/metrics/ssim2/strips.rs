@@ -17,6 +17,7 @@ use crate::run::Run;
 use crate::transfer::Transfer;
 
 /// Bands of rows, one after the other in the same buffers.
+#[derive(Copy, Clone)]
 pub(super) struct Ssim2Strips;
 
 /// The buffers of a band.
