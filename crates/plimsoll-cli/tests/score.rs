@@ -106,6 +106,16 @@ fn a_reference_is_prepared_once_for_a_hundred_variants() {
 }
 
 #[test]
+fn with_memory_enough_nothing_steps_down_and_each_device_prepares_once() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(60, (96, 64));
+    let table = printed(folder.score(&["--software-gpu", "-m", "psnr"]).arg(reference).args(&variants));
+    assert!(table.contains("0 tasks on a lower rung"), "{table}");
+    let prepared_by_each = table.contains("59 cached hits, 1 miss") || table.contains("58 cached hits, 2 misses");
+    assert!(prepared_by_each, "{table}");
+}
+
+#[test]
 fn every_metric_scores_a_pair_and_better_images_score_better() {
     let folder = Folder::new();
     let reference = folder.picture("reference.png", (80, 60), 0);

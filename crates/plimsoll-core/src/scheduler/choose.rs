@@ -160,16 +160,18 @@ impl<H: Host> Scheduler<H> {
         refusals
     }
 
-    /// Every rung of a task that one device could take.
+    /// Every rung of a task that one device could take, but for fallbacks that were never measured.
     pub(super) fn choices_on(&self, now: Moment, task: TaskId, device: DeviceId) -> SmallVec<[Choice; 4]> {
-        let Some(state) = self.tasks.get(task) else { return SmallVec::new() };
-        let rungs = state.spec.ladder.rungs().iter().enumerate();
-        let assessed = rungs.filter_map(|(at, rung)| {
+        let mut choices = SmallVec::new();
+        let Some(state) = self.tasks.get(task) else { return choices };
+        for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
             let cell = self.workloads.cell(state.spec.workload, rung.name, device);
-            let (estimate, _) = self.assess(now, &state.spec, Some(state), at, device, cell).ok()?;
-            Some(Choice { rung: at, device, estimate })
-        });
-        assessed.collect()
+            let Ok((estimate, _)) = self.assess(now, &state.spec, Some(state), at, device, cell) else { continue };
+            if estimate.measured || choices.is_empty() {
+                choices.push(Choice { rung: at, device, estimate });
+            }
+        }
+        choices
     }
 
     /// The choice as it would be made now, without taking a turn from the balancer.
