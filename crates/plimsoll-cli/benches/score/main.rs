@@ -3,7 +3,8 @@
 //!     cargo bench -p plimsoll-cli --bench score -- [--variants 100] [--rounds 2] [--metric ssim2,…] [--no-tools]
 //!
 //! Every side runs in a process of its own, one after the other, round by round; the best round of each counts. Scores
-//! are compared: a side that computes something else is no peer.
+//! of the crates are compared, and the largest difference is printed: who computes something else is no peer. The tools
+//! print scores in forms of their own, which are not read.
 
 mod peers;
 mod pictures;
@@ -58,13 +59,14 @@ fn compare_with_crates(options: &Options, cores: usize) {
             }
         }
         let [plain, ours] = Side::ALL.map(|side| &best[&side]);
-        check_alike(metric, plain, ours);
+        let apart = largest_difference(metric, plain, ours);
         let ratio = plain.seconds / ours.seconds;
         let target = TARGETS.iter().find(|(name, _)| name == metric).map_or(1.0, |(_, target)| *target);
         print_side(metric, &format!("rayon, {}", peers::name(metric)), plain, options.variants, cores, String::new());
         let verdict = if ratio >= target { "" } else { "  (below)" };
         let shown = format!("{ratio:.2}x of {target}x{verdict}");
         print_side(metric, "plimsoll, rung cpu", ours, options.variants, cores, shown);
+        println!("{metric:<12} largest difference of two scores: {apart:.6}");
     }
 }
 
@@ -75,12 +77,16 @@ fn print_side(metric: &str, side: &str, measured: &Measured, variants: usize, co
     println!("{metric:<12} {side:<28} {rate:>9.2} {busy:>7.1}% {peak:>6.0} MiB {ratio:>7}");
 }
 
-fn check_alike(metric: &str, plain: &Measured, ours: &Measured) {
+/// How far the scores of the two sides are apart at most. Ends the benchmark if that is too far.
+fn largest_difference(metric: &str, plain: &Measured, ours: &Measured) -> f64 {
+    let mut largest = 0.0_f64;
     for (at, (a, b)) in plain.scores.iter().zip(&ours.scores).enumerate() {
         let apart = (a - b).abs() / a.abs().max(b.abs()).max(1.0);
         let most = if metric == "ssim2" { ALIKE_SSIM2 } else { ALIKE };
         assert!(apart < most, "{metric} of variant {at}: {a} by the plain crate, {b} here");
+        largest = largest.max((a - b).abs());
     }
+    largest
 }
 
 impl Options {

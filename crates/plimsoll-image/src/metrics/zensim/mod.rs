@@ -1,6 +1,5 @@
 //! Zensim: structure, edges and fine detail over four scales in XYB, weighed as trained on compressed images.
-//! Only the CPU does it, through its crate: 58 ms for 1024 x 1024 pixels on one core with a prepared reference, 77 ms
-//! without.
+//! Only the CPU does it, through its crate; what a prepared reference saves is in the benchmark `score`.
 
 mod host;
 mod packed;
