@@ -8,6 +8,7 @@
 pub mod decode;
 mod feed;
 mod footprint;
+pub mod frames;
 mod image;
 mod kernels;
 pub mod metrics;

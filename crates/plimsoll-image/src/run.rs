@@ -1,4 +1,4 @@
-//! What a metric has at hand while it works on a device.
+//! What a metric or a chain has at hand while it works on a device.
 
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::{Backend, Buffer, Cancellation, Kernel, Launch};
@@ -32,6 +32,18 @@ impl Run<'_> {
         self.launch(kernel, buffers, params, [width.div_ceil(GROUP), rows.div_ceil(GROUP), 1])
     }
 
+    /// As [`Run::over`], with parameters whose type is not known here.
+    pub(crate) fn over_bytes(
+        &mut self,
+        kernel: &'static Kernel,
+        buffers: &[&Buffer],
+        params: &[u8],
+        width: u32,
+        rows: u32,
+    ) -> Result<(), Fault> {
+        self.launch_bytes(kernel, buffers, params, [width.div_ceil(GROUP), rows.div_ceil(GROUP), 1])
+    }
+
     /// Runs a kernel in this many workgroups. Asks first whether the result is still wanted.
     pub(crate) fn launch(
         &mut self,
@@ -40,7 +52,17 @@ impl Run<'_> {
         params: &impl bytemuck::NoUninit,
         groups: [u32; 3],
     ) -> Result<(), Fault> {
+        self.launch_bytes(kernel, buffers, bytemuck::bytes_of(params), groups)
+    }
+
+    fn launch_bytes(
+        &mut self,
+        kernel: &'static Kernel,
+        buffers: &[&Buffer],
+        params: &[u8],
+        groups: [u32; 3],
+    ) -> Result<(), Fault> {
         self.cancellation.check()?;
-        self.backend.launch(&Launch { kernel, buffers, params: bytemuck::bytes_of(params), groups })
+        self.backend.launch(&Launch { kernel, buffers, params, groups })
     }
 }

@@ -1,0 +1,85 @@
+//! The arguments of an operation as they were written: `name=first:second:key=value`.
+//! Invariant: every argument is taken exactly once, or the chain is refused.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::super::operation::Refused;
+
+/// The arguments of one operation. Take them in the order of its usage line; each may be written in its place or by
+/// name.
+pub(crate) struct Args<'a> {
+    in_place: std::collections::VecDeque<&'a str>,
+    named: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Args<'a> {
+    /// The arguments in `text`; `keys` that are asked for by name later.
+    pub(super) fn new(pieces: impl Iterator<Item = &'a str>) -> Self {
+        let (named, in_place): (Vec<_>, Vec<_>) = pieces.partition(|piece| is_named(piece));
+        let named = named.into_iter().filter_map(|piece| piece.split_once('=')).collect();
+        Self { in_place: in_place.into(), named }
+    }
+
+    /// The argument of this name: as written by name, or else the next one written in its place.
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a str> {
+        if let Some(at) = self.named.iter().position(|(key, _)| *key == name) {
+            return Some(self.named.remove(at).1);
+        }
+        self.in_place.pop_front()
+    }
+
+    /// The argument of this name, only if it was written by name.
+    pub(crate) fn take_named(&mut self, name: &str) -> Option<&'a str> {
+        self.named.iter().position(|(key, _)| *key == name).map(|at| self.named.remove(at).1)
+    }
+
+    /// As [`Args::take`], and there must be one.
+    pub(crate) fn require(&mut self, name: &str) -> Result<&'a str, Refused> {
+        self.take(name).ok_or_else(|| Refused::because(format_args!("{name} is missing")))
+    }
+
+    /// A number within bounds; `usual` if it was not written.
+    pub(crate) fn number<T>(&mut self, name: &str, bounds: RangeInclusive<T>, usual: T) -> Result<T, Refused>
+    where
+        T: FromStr + PartialOrd + Display + Copy,
+    {
+        self.take(name).map_or(Ok(usual), |text| number(name, text, bounds))
+    }
+
+    /// One of some words; `usual` if none was written.
+    pub(crate) fn one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)], usual: T) -> Result<T, Refused> {
+        self.take(name).map_or(Ok(usual), |text| one_of(name, text, words))
+    }
+
+    /// Refuses what nobody took.
+    pub(super) fn finish(mut self) -> Result<(), Refused> {
+        let left = self.in_place.pop_front().or_else(|| self.named.pop().map(|(key, _)| key));
+        left.map_or(Ok(()), |left| Err(Refused::because(format_args!("'{left}' is too much"))))
+    }
+}
+
+/// A number within bounds.
+pub(crate) fn number<T>(name: &str, text: &str, bounds: RangeInclusive<T>) -> Result<T, Refused>
+where
+    T: FromStr + PartialOrd + Display + Copy,
+{
+    let refused = || Refused::because(format_args!("{name} is a number from {} to {}", bounds.start(), bounds.end()));
+    text.trim().parse().ok().filter(|value| bounds.contains(value)).ok_or_else(refused)
+}
+
+/// What one of some words stands for.
+pub(crate) fn one_of<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Refused> {
+    let found = words.iter().find(|(word, _)| *word == text.trim());
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Refused::because(format_args!("{name} is one of {}, not '{text}'", all.join(", ")))
+    })
+}
+
+/// A key is a word: paths and numbers with a sign of equality in them are not meant.
+fn is_named(piece: &str) -> bool {
+    let key = piece.split_once('=').map(|(key, _)| key);
+    key.is_some_and(|key| !key.is_empty() && key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_'))
+}

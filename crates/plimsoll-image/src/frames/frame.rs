@@ -1,0 +1,144 @@
+//! A frame: samples as they come from a stream and go to one. Cheap to clone; never changes.
+//! Never decodes files. Invariant: there are as many bytes as the format says.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::format::{Colour, Format, FormatRefused};
+use crate::image::{Image, ImageRefused, Samples};
+
+/// A frame.
+///
+/// Bytes lie as in a raw stream: `R, G, B, R, G, B, …`, or the whole luma plane and then the two chroma planes, without
+/// padding; two bytes a sample, low byte first, above eight bits.
+///
+/// ```
+/// use plimsoll_image::Size;
+/// use plimsoll_image::frames::{Colour, Format, Frame};
+/// let format = Format::new(Size { width: 2, height: 1 }, 8, Colour::Rgb)?;
+/// let frame = Frame::new(format, vec![255, 0, 0, 0, 0, 255])?;
+/// assert_eq!(frame.bytes().len(), format.frame_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Frame {
+    format: Format,
+    bytes: Arc<Vec<u8>>,
+}
+
+/// Why there is no such frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameRefused {
+    /// The bytes are not as many as the format says.
+    #[error("{got} bytes do not make a frame of {format}, which has {wanted}", wanted = format.frame_bytes())]
+    Bytes {
+        /// The frame's format.
+        format: Format,
+        /// How many there were.
+        got: usize,
+    },
+    /// Its format cannot be.
+    #[error(transparent)]
+    Format(#[from] FormatRefused),
+    /// Only RGB frames of 8 or 16 bits are images.
+    #[error("a frame of {0} is no image yet; end the chain with rgb, and depth=8 or depth=16")]
+    NoImage(Format),
+    /// The image cannot be.
+    #[error(transparent)]
+    Image(#[from] ImageRefused),
+}
+
+impl Frame {
+    /// A frame of these samples.
+    ///
+    /// # Errors
+    /// [`FrameRefused::Bytes`] if there are more or fewer bytes than the format says.
+    pub fn new(format: Format, bytes: Vec<u8>) -> Result<Self, FrameRefused> {
+        if bytes.len() != format.frame_bytes() {
+            return Err(FrameRefused::Bytes { format, got: bytes.len() });
+        }
+        Ok(Self { format, bytes: Arc::new(bytes) })
+    }
+
+    /// What its samples stand for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Its samples, as in a raw stream.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its samples; without a copy if nobody else holds the frame.
+    pub fn into_bytes(self) -> Vec<u8> {
+        Arc::try_unwrap(self.bytes).unwrap_or_else(|shared| shared.to_vec())
+    }
+
+    /// The frame of an image: RGB of 8 bits, or of 16 for images that hold more.
+    ///
+    /// # Errors
+    /// Never, for an image that could be made.
+    pub fn from_image(image: &Image) -> Result<Self, FrameRefused> {
+        match image.samples() {
+            Samples::Rgb8(samples) => Self::new(Format::new(image.size(), 8, Colour::Rgb)?, samples.to_vec()),
+            Samples::Rgb16(samples) => {
+                let bytes = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+                Self::new(Format::new(image.size(), 16, Colour::Rgb)?, bytes)
+            }
+            Samples::Linear(_) => {
+                let coded = image.coded_planes();
+                let (pixels, code) = (coded.len() / 3, |value: f32| (value * 65535.0).round() as u16);
+                let bytes = (0..pixels).flat_map(|at| [0, 1, 2].map(|plane| code(coded[plane * pixels + at])));
+                let bytes = bytes.flat_map(u16::to_le_bytes).collect();
+                Self::new(Format::new(image.size(), 16, Colour::Rgb)?, bytes)
+            }
+        }
+    }
+
+    /// The image of an RGB frame of 8 or 16 bits.
+    ///
+    /// # Errors
+    /// [`FrameRefused::NoImage`] for other frames.
+    pub fn to_image(&self) -> Result<Image, FrameRefused> {
+        let size = self.format.size();
+        match (self.format.colour(), self.format.depth()) {
+            (Colour::Rgb, 8) => Ok(Image::rgb8(size, self.bytes())?),
+            (Colour::Rgb, 16) => {
+                let (samples, _) = self.bytes().as_chunks::<2>();
+                let samples: Vec<u16> = samples.iter().map(|sample| u16::from_le_bytes(*sample)).collect();
+                Ok(Image::rgb16(size, samples)?)
+            }
+            _ => Err(FrameRefused::NoImage(self.format)),
+        }
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Frame({})", self.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Size;
+
+    const SIZE: Size = Size { width: 2, height: 1 };
+
+    #[test]
+    fn images_come_and_go_unchanged() {
+        let eight = Image::rgb8(SIZE, [1, 2, 3, 4, 5, 6]).unwrap();
+        assert!(Frame::from_image(&eight).unwrap().to_image().unwrap() == eight);
+        let sixteen = Image::rgb16(SIZE, [1, 256, 3, 4, 5, 65535]).unwrap();
+        assert!(Frame::from_image(&sixteen).unwrap().to_image().unwrap() == sixteen);
+    }
+
+    #[test]
+    fn a_wrong_number_of_bytes_is_refused() {
+        let format = Format::new(SIZE, 8, Colour::Rgb).unwrap();
+        assert_eq!(Frame::new(format, vec![0; 5]), Err(FrameRefused::Bytes { format, got: 5 }));
+    }
+}

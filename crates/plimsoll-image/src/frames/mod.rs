@@ -1,0 +1,37 @@
+//! Video frames through chains of operations, on every device.
+//!
+//! A [`Chain`] is read from text. For frames of one [`Format`] it is planned into a graph of passes over planes; each
+//! pass is a WGSL kernel whose CPU twin computes the same rows. [`ChainWorkload`] gives it two rungs: `gpu` launches the
+//! kernels over whole planes that stay on the device, `cpu` pulls rows through the twins.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `format.rs`, `frame.rs` | what samples stand for; a frame in memory |
+//! | `chain/` | text to operations and their arguments |
+//! | `operation.rs`, `ops/` | what an operation is; one file for each, and the one table of them |
+//! | `picture.rs`, `graph/`, `plan.rs` | operations to passes over planes |
+//! | `samples.rs`, `packed.rs` | codes to numbers and back |
+//! | `device.rs` | the passes as kernels on a device |
+//! | `host/` | the passes as rows on the CPU |
+//! | `workload.rs` | the chain as a workload |
+
+mod chain;
+mod device;
+mod format;
+mod frame;
+mod graph;
+mod host;
+mod operation;
+mod ops;
+mod packed;
+mod picture;
+mod plan;
+mod samples;
+mod workload;
+
+pub use self::chain::{Chain, ChainError};
+pub use self::format::{Colour, Format, FormatRefused, Matrix, Range, Sampling, Siting, Yuv};
+pub use self::frame::{Frame, FrameRefused};
+pub use self::operation::{About, Refused};
+pub use self::plan::PlanError;
+pub use self::workload::{ChainInput, ChainWorkload, RUNGS, StreamFrame};

@@ -1,0 +1,62 @@
+//! What an operation is: arguments in, passes out. One file in `ops/` for each; `ops/mod.rs` is the one table of them.
+//! Never runs anything: it adds passes to a graph.
+
+use std::fmt;
+
+use super::chain::Args;
+use super::graph::Graph;
+use super::picture::Picture;
+
+/// One operation of a chain, with its arguments.
+///
+/// Its `Debug` text names everything that changes what it does: warm sessions are told apart by it.
+pub(crate) trait Operation: fmt::Debug + Send + Sync {
+    /// Adds the passes that do it to a picture.
+    ///
+    /// # Errors
+    /// [`Refused`] if this picture cannot be done so.
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused>;
+
+    /// How many frames before and after its own it looks at.
+    fn frames_around(&self) -> usize {
+        0
+    }
+
+    /// As [`Operation::plan`], for an operation that looks at other frames: those before and after that there are.
+    ///
+    /// # Errors
+    /// As [`Operation::plan`].
+    fn plan_among(&self, graph: &mut Graph, picture: Picture, _others: &[Picture]) -> Result<Picture, Refused> {
+        self.plan(graph, picture)
+    }
+}
+
+/// Why an operation cannot be done: text for whoever wrote the chain, saying what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+impl Refused {
+    /// A reason.
+    pub(crate) fn because(reason: impl fmt::Display) -> Self {
+        Self(reason.to_string())
+    }
+}
+
+/// What there is to know of an operation.
+pub struct About {
+    /// Its name in a chain.
+    pub name: &'static str,
+    /// How it is written, for example `scale=WxH|N%[:FILTER]`.
+    pub usage: &'static str,
+    /// What it does, in one line.
+    pub what: &'static str,
+    /// Reads its arguments.
+    pub(crate) parse: fn(&mut Args<'_>) -> Result<Box<dyn Operation>, Refused>,
+}
+
+impl fmt::Debug for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("About").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,106 @@
+//! `crop`: a part of the picture.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use plimsoll_runtime::{Access, Kernel};
+
+use super::geometry::{Position, parse_size};
+use crate::frames::chain::Args;
+use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::picture::Picture;
+use crate::image::Size;
+
+pub(super) const ABOUT: About = About {
+    name: "crop",
+    usage: "crop=WxH[+X+Y]",
+    what: "a part of the picture; from its middle, if no position is given",
+    parse,
+};
+
+static KERNEL: Kernel = Kernel {
+    name: "crop",
+    wgsl: include_str!("crop.wgsl"),
+    entry: "crop",
+    bindings: &[Access::Read, Access::Write],
+    params: size_of::<CropPass>(),
+    twin: twin::<CropPass>,
+};
+
+#[derive(Debug)]
+struct Crop {
+    size: Size,
+    position: Position,
+}
+
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+    let (size, position) = parse_size(args.require("size")?)?;
+    Ok(Box::new(Crop { size, position }))
+}
+
+impl Operation for Crop {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+        let whole = picture.size();
+        let (left, top) = self.position.within(whole, self.size)?;
+        let format = picture.format.with_size(self.size).map_err(Refused::because)?;
+        let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
+        let sizes = format.plane_sizes();
+        if steps.iter().any(|(across, down)| left % across != 0 || top % down != 0) {
+            return Err(Refused::because(format_args!(
+                "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
+            )));
+        }
+        Ok(picture.each(graph, format, |graph, plane, input| {
+            let ((across, down), output, input_size) = (steps[plane], sizes[plane], graph.size_of(input));
+            let pass = CropPass {
+                input_width: input_size.width,
+                input_height: input_size.height,
+                width: output.width,
+                height: output.height,
+                left: left / across,
+                top: top / down,
+                padding: [0; 2],
+            };
+            graph.pass(pass, input)
+        }))
+    }
+}
+
+/// The uniform; the WGSL says what each field means.
+#[repr(C)]
+#[derive(Copy, Clone, Debug, Pod, Zeroable)]
+struct CropPass {
+    input_width: u32,
+    input_height: u32,
+    width: u32,
+    height: u32,
+    left: u32,
+    top: u32,
+    padding: [u32; 2],
+}
+
+impl Pass for CropPass {
+    fn kernel() -> &'static Kernel {
+        &KERNEL
+    }
+
+    fn input(&self) -> Size {
+        Size { width: self.input_width, height: self.input_height }
+    }
+
+    fn output(&self) -> Size {
+        Size { width: self.width, height: self.height }
+    }
+
+    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
+        rows.start + self.top..rows.end + self.top
+    }
+
+    fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
+        for y in rows {
+            let row = &inputs[0].row(y + self.top)[self.left as usize..][..self.width as usize];
+            outputs[0].row(y).copy_from_slice(row);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The operations: the one table of them, and one file for each.
+
+mod crop;
+mod geometry;
+
+use super::operation::About;
+
+/// Every operation.
+pub(super) const ALL: &[About] = &[crop::ABOUT];

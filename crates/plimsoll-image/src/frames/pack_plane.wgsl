@@ -1,0 +1,42 @@
+// A plane of numbers to codes: one invocation for each word of 4 or 2 of them.
+
+struct Params {
+    // Samples to write.
+    samples: u32,
+    // The first word of the frame to write.
+    first_word: u32,
+    // 1 or 2.
+    sample_bytes: u32,
+    // The highest code.
+    scale: f32,
+    // The word to set if a sample was never computed.
+    flag: u32,
+}
+
+@group(0) @binding(0) var<storage, read> plane: array<f32>;
+@group(0) @binding(1) var<storage, read_write> packed: array<u32>;
+@group(0) @binding(2) var<uniform> params: Params;
+
+fn code(at: u32) -> u32 {
+    let sample = plane[at];
+    // A comparison of numbers could be optimised away.
+    if (bitcast<u32>(sample) & 0x7fffffffu) > 0x7f800000u {
+        packed[params.flag] = 1u;
+    }
+    return u32(clamp(sample, 0.0, 1.0) * params.scale + 0.5);
+}
+
+@compute @workgroup_size(16, 16)
+fn pack_plane(@builtin(global_invocation_id) id: vec3<u32>) {
+    let each = 4u / params.sample_bytes;
+    let word = id.y * 1024u + id.x;
+    let first = word * each;
+    if first >= params.samples {
+        return;
+    }
+    var codes = 0u;
+    for (var k = 0u; k < each && first + k < params.samples; k++) {
+        codes |= code(first + k) << (k * 8u * params.sample_bytes);
+    }
+    packed[params.first_word + word] = codes;
+}

@@ -1,0 +1,146 @@
+//! A chain planned for frames of one format: programs of passes, and the format that comes out.
+//! Never touches a device. A chain that looks at other frames has two parts: what is done to each frame by itself
+//! (once a frame and device, kept there), and what is done to a frame among its neighbours.
+
+use super::chain::Chain;
+use super::format::Format;
+use super::graph::{Graph, PlaneList};
+use super::operation::Refused;
+use super::picture::Picture;
+
+/// Why a chain cannot be done to frames of some format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation} cannot be done to frames of {format}: {why}")]
+pub struct PlanError {
+    /// The operation as it was written.
+    pub operation: String,
+    /// The frames as they arrive at it.
+    pub format: Format,
+    /// Why not.
+    pub why: Refused,
+}
+
+/// A graph with both its ends.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) graph: Graph,
+    /// The format of the frame whose planes are the graph's sources; `None` if planes are handed in.
+    pub(crate) from: Option<Format>,
+    /// The planes that are the result.
+    pub(crate) results: PlaneList,
+    /// The format of the frame they make; `None` if they stay planes.
+    pub(crate) to: Option<Format>,
+}
+
+/// A chain for frames of one format.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) output: Format,
+    pub(crate) parts: Parts,
+}
+
+/// What is done to a frame.
+#[derive(Debug)]
+pub(crate) enum Parts {
+    /// Everything in one go.
+    Alone(Program),
+    /// The first part to each frame by itself, then the rest to a frame among others.
+    Among {
+        /// From a frame to planes.
+        first: Program,
+        /// From the frame's planes and those of the others to a frame.
+        rest: Program,
+        /// The same for the only frame of a stream.
+        rest_alone: Program,
+    },
+}
+
+impl Chain {
+    /// The format of the frames that come out, if frames of this format go in.
+    ///
+    /// # Errors
+    /// [`PlanError`] if an operation cannot be done to them.
+    pub fn output(&self, input: Format) -> Result<Format, PlanError> {
+        Plan::new(self, input).map(|plan| plan.output)
+    }
+}
+
+impl Plan {
+    pub(crate) fn new(chain: &Chain, input: Format) -> Result<Self, PlanError> {
+        match chain.links().iter().position(|link| link.operation.frames_around() > 0) {
+            None => Self::alone(chain, input),
+            Some(at) => Self::among(chain, input, at),
+        }
+    }
+
+    /// What is done last: everything, or what follows the first part.
+    pub(crate) fn last(&self, has_others: bool) -> &Program {
+        match &self.parts {
+            Parts::Alone(program) => program,
+            Parts::Among { rest, .. } if has_others => rest,
+            Parts::Among { rest_alone, .. } => rest_alone,
+        }
+    }
+
+    /// What is done to each frame by itself before it is looked at among others.
+    pub(crate) fn first(&self) -> Option<&Program> {
+        match &self.parts {
+            Parts::Alone(_) => None,
+            Parts::Among { first, .. } => Some(first),
+        }
+    }
+
+    fn alone(chain: &Chain, input: Format) -> Result<Self, PlanError> {
+        let mut graph = Graph::default();
+        let mut picture = sources(&mut graph, input);
+        for at in 0..chain.links().len() {
+            picture = apply(chain, at, &mut graph, picture, &[])?;
+        }
+        let Picture { format: output, planes: results } = picture;
+        Ok(Self { output, parts: Parts::Alone(Program { graph, from: Some(input), results, to: Some(output) }) })
+    }
+
+    fn among(chain: &Chain, input: Format, at: usize) -> Result<Self, PlanError> {
+        let mut graph = Graph::default();
+        let mut picture = sources(&mut graph, input);
+        for before in 0..at {
+            picture = apply(chain, before, &mut graph, picture, &[])?;
+        }
+        let between = picture.format;
+        let first = Program { graph, from: Some(input), results: picture.planes, to: None };
+        let others = 2 * chain.links()[at].operation.frames_around();
+        let (rest, output) = rest_of(chain, between, at, others)?;
+        let (rest_alone, _) = rest_of(chain, between, at, 0)?;
+        Ok(Self { output, parts: Parts::Among { first, rest, rest_alone } })
+    }
+}
+
+/// What is done to a frame among others, and the format that comes out.
+fn rest_of(chain: &Chain, between: Format, at: usize, others: usize) -> Result<(Program, Format), PlanError> {
+    let mut graph = Graph::default();
+    let picture = sources(&mut graph, between);
+    let others: Vec<Picture> = (0..others).map(|_| sources(&mut graph, between)).collect();
+    let mut picture = apply(chain, at, &mut graph, picture, &others)?;
+    for after in at + 1..chain.links().len() {
+        picture = apply(chain, after, &mut graph, picture, &[])?;
+    }
+    let Picture { format: output, planes: results } = picture;
+    Ok((Program { graph, from: None, results, to: Some(output) }, output))
+}
+
+fn sources(graph: &mut Graph, format: Format) -> Picture {
+    let planes = format.plane_sizes().into_iter().map(|size| graph.source(size)).collect();
+    Picture { format, planes }
+}
+
+fn apply(
+    chain: &Chain,
+    at: usize,
+    graph: &mut Graph,
+    picture: Picture,
+    others: &[Picture],
+) -> Result<Picture, PlanError> {
+    let (link, format) = (&chain.links()[at], picture.format);
+    let planned = link.operation.plan_among(graph, picture, others);
+    planned.map_err(|why| PlanError { operation: link.text.clone(), format, why })
+}

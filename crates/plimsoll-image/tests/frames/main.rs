@@ -1,0 +1,7 @@
+//! Chains of operations on every device, beside each other and beside values from outside.
+
+mod agree;
+mod bench;
+mod footprints;
+mod made;
+mod ops;

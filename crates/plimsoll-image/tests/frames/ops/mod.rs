@@ -1,0 +1,3 @@
+//! Each operation: every way agrees, and values from outside where there are some.
+
+mod crop;
