@@ -88,5 +88,6 @@ fn a_file_that_gives_no_frame_is_named() {
     encode(&frame(format(8, Colour::Rgb), 1), Encoding::Png, &mut png).expect("written");
     fs::write(&path, &png.get_ref()[..60]).expect("written");
     let cut = read_image(&path).expect_err("half a file");
-    assert_eq!(cut.to_string(), format!("{shown}: this PNG file ends too early; copy or fetch it again"));
+    assert!(matches!(&cut, ReadImageError::Decode { path: named, .. } if *named == path));
+    assert!(cut.to_string().starts_with(&format!("{shown}: this PNG file ")), "{cut}");
 }

@@ -95,7 +95,7 @@ fn messages_say_where_and_what_is_left() {
     lost.remove(stream.len() - 200);
     assert_eq!(
         message(&lost),
-        "frame 3 begins with 'RAME\\n\\xa4' and not with FRAME: bytes are lost, or the stream's header tells another \
+        "frame 3 begins with 'RAME\\n\\xbf' and not with FRAME: bytes are lost, or the stream's header tells another \
          size or depth; the frames before it are whole"
     );
 }
