@@ -1,9 +1,13 @@
 //! The operations: the one table of them, and one file for each.
 
 mod crop;
+mod depth;
 mod geometry;
+mod mono;
+mod rgb;
+mod yuv;
 
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[crop::ABOUT];
+pub(super) const ALL: &[About] =
