@@ -2,7 +2,9 @@
 
 mod crop;
 mod depth;
+mod gamma;
 mod geometry;
+mod levels;
 mod mono;
 mod rgb;
 mod yuv;

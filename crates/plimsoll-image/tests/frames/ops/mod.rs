@@ -2,3 +2,4 @@
 
 mod convert;
 mod crop;
+mod levels;
