@@ -7,9 +7,11 @@ mod geometry;
 mod levels;
 mod mono;
 mod rgb;
+mod tonemap;
 mod yuv;
 
 use super::operation::About;
 
 /// Every operation.
 pub(super) const ALL: &[About] =
+    &[crop::ABOUT, depth::ABOUT, gamma::ABOUT, levels::ABOUT, mono::ABOUT, rgb::ABOUT, tonemap::ABOUT, yuv::ABOUT];

@@ -3,3 +3,4 @@
 mod convert;
 mod crop;
 mod levels;
+mod tonemap;
