@@ -39,7 +39,7 @@ pub enum Refusal {
         /// By how much.
         by: Nanos,
     },
-    /// The strategy picked another device for this rung.
+    /// The strategy picked another device, or this device has a better rung for it.
     OtherDevicePicked,
 }
 

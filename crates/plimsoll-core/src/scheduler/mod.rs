@@ -34,6 +34,9 @@ mod submit;
 mod take;
 mod tick;
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
