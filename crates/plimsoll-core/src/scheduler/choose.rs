@@ -108,9 +108,11 @@ impl<H: Host> Scheduler<H> {
         });
         let chosen = self.pick(spec, &possible).map(|chosen| chosen.choice);
         for Possible { choice, .. } in &possible {
+            let home = spec.sequence.and_then(|sequence| self.sequences.home(sequence));
             let refusal = chosen.filter(|best| best != choice).map(|best| {
                 let later = choice.estimate.finish() - best.estimate.finish();
                 match self.config.strategy {
+                    _ if home == Some(best.device) && home != Some(choice.device) => Refusal::SequenceElsewhere,
                     Strategy::EarliestFinish => Refusal::FinishesLater { by: later },
                     _ => Refusal::OtherDevicePicked,
                 }
@@ -125,7 +127,8 @@ impl<H: Host> Scheduler<H> {
     /// The choice for a task, or nothing if every candidate is refused.
     pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Chosen> {
         let state = self.tasks.get(task)?;
-        if self.config.strategy == Strategy::EarliestFinish && state.planned.is_none() {
+        let is_free = state.planned.is_none() && state.spec.sequence.is_none();
+        if self.config.strategy == Strategy::EarliestFinish && is_free {
             if let Some(choice) = self.recall_choice(now, state) {
                 return Some(choice.into());
             }
@@ -142,17 +145,27 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// What the strategy makes of these.
+    /// What the strategy makes of these. A task of a sequence goes where its sequence is at home; it counts there.
     fn pick(&self, spec: &TaskSpec, possible: &Possibles) -> Option<Chosen> {
+        let at_home = self.at_home(spec, possible);
         match self.config.strategy {
-            Strategy::EarliestFinish => earliest(possible).map(Chosen::from),
+            Strategy::EarliestFinish => earliest(at_home.as_ref().unwrap_or(possible)).map(Chosen::from),
             strategy => {
                 let offers = self.offers(spec, possible);
-                let taken = offers[self.balancer.pick(strategy, &offers)?];
-                let choice = choice_of(possible, &taken)?;
+                let choice = match at_home {
+                    Some(at_home) => at_home.first()?.choice,
+                    None => choice_of(possible, &offers[self.balancer.pick(strategy, &offers)?])?,
+                };
                 Some(Chosen { choice, offers })
             }
         }
+    }
+
+    /// What is possible where the task's sequence is at home; `None` if it is at home nowhere, or home cannot take it.
+    fn at_home(&self, spec: &TaskSpec, possible: &Possibles) -> Option<Possibles> {
+        let home = self.sequences.home(spec.sequence?)?;
+        let at_home: Possibles = possible.iter().filter(|possible| possible.choice.device == home).copied().collect();
+        (!at_home.is_empty()).then_some(at_home)
     }
 
     /// The usual case, without guesses: everything that could take the task was measured.

@@ -36,6 +36,9 @@ impl<H: Host> Scheduler<H> {
         if let Some(at) = offers.iter().position(|offer| offer.device == choice.device) {
             self.balancer.count(self.config.strategy, offers, at);
         }
+        if let Some(sequence) = self.tasks.get(task).and_then(|state| state.spec.sequence) {
+            self.sequences.make_home(sequence, choice.device);
+        }
         self.enqueue(now, task, *choice);
     }
 
@@ -44,7 +47,7 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.tasks.get_mut(task) else { return };
         let spec = &state.spec;
         let turn = arbiter::turn(state.submitted_at, spec.priority, spec.deadline, estimate.occupies());
-        let key = QueueKey { turn, sequence: state.sequence };
+        let key = QueueKey { turn, order: state.order };
         let name = spec.ladder.rungs()[rung].name;
         state.phase = Phase::Queued { device, rung, key, estimate };
         state.stranded_since = None;

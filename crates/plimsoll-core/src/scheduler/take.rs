@@ -210,6 +210,9 @@ impl<H: Host> Scheduler<H> {
         if state.planned.is_some_and(|planned| planned.device == owner && now <= planned.valid_until) {
             return None;
         }
+        if state.spec.sequence.is_some_and(|sequence| self.sequences.home(sequence) != Some(helper)) {
+            return None;
+        }
         let here = self.best_on(now, task, helper)?;
         if here.estimate.measured != there.measured && !here.estimate.measured {
             return None;

@@ -1,10 +1,11 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
 mod offers;
+mod sequences;
 
-use super::{Config, DeviceSpec, Host};
+use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
 use crate::balancer::Strategy;
-use crate::{Bytes, DeviceId, DeviceKind, Footprint, Ladder, Moment, Place, Rung, Scheduler, TaskSpec};
+use crate::{Bytes, DeviceId, DeviceKind, Fault, Footprint, Ladder, Moment, Nanos, Place, Rung, Scheduler, TaskSpec};
 
 pub(super) struct Nothing;
 
@@ -40,3 +41,14 @@ pub(super) fn depths(scheduler: &Scheduler<Nothing>) -> Vec<usize> {
     (0..scheduler.device_count()).map(|at| scheduler.report(Moment::START, DeviceId(at as u16)).depth).collect()
 }
 
+/// Starts the next task of a device's queue; gives it and when it could be settled.
+pub(super) fn start(scheduler: &mut Scheduler<Nothing>, now: Moment, device: u16) -> Assignment<Nothing> {
+    scheduler.take(now, DeviceId(device)).expect("something is queued there")
+}
+
+pub(super) fn settle(scheduler: &mut Scheduler<Nothing>, now: Moment, run: &Assignment<Nothing>, fault: Option<Fault>) {
+    let measured = Measured { run: Nanos(1_000), ..Measured::default() };
+    let session = fault.is_none().then_some(());
+    let outcome = Outcome { result: fault.map_or(Ok(()), Err), session, measured };
+    scheduler.settle(now, run.run, outcome);
+}
