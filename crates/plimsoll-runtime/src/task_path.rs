@@ -97,6 +97,7 @@ pub(crate) fn describe<W: Workload>(
         rung: wishes.rung,
         devices: wishes.devices,
         after: wishes.after,
+        sequence: wishes.sequence,
     };
     let (desk, stopped) = (Arc::clone(desk), AtomicBool::new(false));
     (spec, Arc::new(TypedJob { desk, input, references, tag, stopped }))

@@ -17,6 +17,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.device_ids().try_for_each(|device| self.check_device(device))?;
         self.check_tasks()?;
+        self.check_sequences()?;
         self.check_leases()
     }
 
@@ -65,6 +66,16 @@ impl<H: Host> Scheduler<H> {
         }
         if in_queues != queued {
             return Err(format!("{in_queues} tasks count as queued, {queued} are in queues"));
+        }
+        Ok(())
+    }
+
+    fn check_sequences(&self) -> Result<(), String> {
+        let members =
+            self.tasks.ids().filter(|id| self.tasks.get(*id).is_some_and(|task| task.spec.sequence.is_some()));
+        let (members, counted) = (members.count(), self.sequences.members());
+        if members != counted {
+            return Err(format!("{members} tasks are part of a sequence, {counted} are counted"));
         }
         Ok(())
     }

@@ -158,6 +158,9 @@ impl<H: Host> Scheduler<H> {
         let Some(task) = self.tasks.get_mut(run.task) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
         let (units, ready_at, references) = (task.spec.units, task.ready_at, task.spec.references.len() as u32);
+        if let Some(sequence) = task.spec.sequence {
+            self.sequences.left(sequence);
+        }
         self.tasks.discard(run.task);
         let (id, rung, device) = (run.task, run.session.key().rung, run.device);
         let first_figures = self.learn(run, units, measured);

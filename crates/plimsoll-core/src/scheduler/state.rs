@@ -143,7 +143,7 @@ pub(super) struct TaskState<J> {
     /// When it could first have started: submitted, and all predecessors done.
     pub(super) ready_at: Moment,
     pub(super) submitted_at: Moment,
-    pub(super) sequence: u64,
+    pub(super) order: u64,
     /// Predecessors that have not yet succeeded.
     pub(super) blockers: u32,
     pub(super) dependents: Vec<TaskId>,

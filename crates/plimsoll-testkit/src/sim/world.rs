@@ -16,6 +16,7 @@ use plimsoll_core::{
 };
 
 use super::truth::{Account, Allocation};
+use super::watch::SequenceWatch;
 
 /// Steps after which a run counts as hung.
 const STEPS_MAX: usize = 2_000_000;
@@ -157,6 +158,7 @@ pub struct World {
     tick_at: Option<Moment>,
     steps: usize,
     bites: f64,
+    watch: Option<SequenceWatch>,
 }
 
 impl World {
@@ -186,6 +188,7 @@ impl World {
             tick_at: None,
             steps: 0,
             bites: 0.0,
+            watch: None,
         }
     }
 
@@ -250,6 +253,12 @@ impl World {
     pub fn lose_at(&mut self, at: Moment, device: DeviceId) {
         let generation = self.devices[device.index()].generation;
         self.plan(at, Happening::Lose(device, generation));
+    }
+
+    /// From now on it is checked that sequences stay together.
+    pub fn watch_sequences(&mut self) {
+        self.scheduler.listen(true);
+        self.watch = Some(SequenceWatch::new(self.devices.len()));
     }
 
     fn plan(&mut self, at: Moment, happening: Happening) {
@@ -396,7 +405,12 @@ impl World {
         let Some(after) = before else { return self.plan(come_back, Happening::Submit(job)) };
         spec.after = after;
         match self.scheduler.submit(self.now, spec, job) {
-            Ok(id) => self.tasks[job].id = Some(id),
+            Ok(id) => {
+                self.tasks[job].id = Some(id);
+                if let (Some(watch), Some(sequence)) = (&mut self.watch, self.tasks[job].spec.sequence) {
+                    watch.joined(id, sequence);
+                }
+            }
             Err(_) => self.plan(come_back, Happening::Submit(job)),
         }
     }
@@ -569,8 +583,11 @@ impl World {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&mut self) -> Result<(), String> {
         self.scheduler.check_invariants()?;
+        if let Some(watch) = &mut self.watch {
+            self.scheduler.drain_events().iter().try_for_each(|event| watch.hear(&event.what))?;
+        }
         for (at, state) in self.devices.iter().enumerate() {
             let promised = self.scheduler.ledger().promised(DeviceId(at as u16));
             let real = state.account.bytes();
