@@ -52,6 +52,12 @@ impl<E> FrameStream<E> {
         self
     }
 
+    /// Frames that are pulled and not yet delivered at most, beside the two that wait to be taken in. It is 1 until the
+    /// first frame has come, whose size it depends on.
+    pub fn window(&self) -> usize {
+        self.0.window
+    }
+
     /// Figures for each device as they stand.
     pub fn stats(&self) -> FrameStats {
         self.0.meter.stats()

@@ -1,0 +1,1 @@
+//! Chains that look at other frames, over several devices.
