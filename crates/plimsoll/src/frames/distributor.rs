@@ -2,6 +2,7 @@
 //! Never schedules: every frame is a task of its orchestrator.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_core::DeviceId;
@@ -11,6 +12,7 @@ use plimsoll_runtime::{Builder, Device, Orchestrator, Registered, Task};
 
 use super::error::FrameError;
 use super::flow::{Flow, FrameDone, FrameStream};
+use super::images::{ImageFileError, ImageFiles, ImageWriter};
 use super::intake::Intake;
 use super::meter::Metered;
 use super::source::AtHand;
@@ -160,6 +162,21 @@ impl Distributor {
         chain: &Chain,
     ) -> FrameStream<E> {
         FrameStream::new(&self.staff, self.registered(chain), Intake::start(frames))
+    }
+
+    /// Does a chain to image files: as [`Distributor::stream`], with files read by tasks of the same orchestrator.
+    pub fn stream_images(
+        &self,
+        files: impl IntoIterator<Item = PathBuf, IntoIter: Send + 'static>,
+        chain: &Chain,
+    ) -> FrameStream<ImageFileError> {
+        let files = ImageFiles::new(&self.staff, Box::new(files.into_iter()));
+        FrameStream::new(&self.staff, self.registered(chain), files)
+    }
+
+    /// Writes frames as image files, by tasks of the same orchestrator.
+    pub fn image_writer(&self) -> ImageWriter {
+        ImageWriter::new(&self.staff)
     }
 
     /// The orchestrator, for its reports, its profile, or other work on the same devices.

@@ -3,7 +3,8 @@
 use plimsoll_image::frames::PlanError;
 use plimsoll_runtime::TaskFailure;
 
-/// Why a stream of frames ended early. Frames count from 0; all before the one that is named were delivered.
+/// Why a stream of frames ended early. All frames before the one that is named were delivered. Numbers
+/// count from 0; messages, as people do, from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError<E> {
@@ -16,7 +17,7 @@ pub enum FrameError<E> {
         cause: E,
     },
     /// The input panicked where this frame should have been.
-    #[error("the input panicked at frame {number}: {message}")]
+    #[error("the input panicked at frame {}: {message}", number + 1)]
     InputPanicked {
         /// The frame that did not come.
         number: u64,
@@ -24,7 +25,7 @@ pub enum FrameError<E> {
         message: String,
     },
     /// The chain cannot be done to frames of this format.
-    #[error("frame {number}: {cause}")]
+    #[error("frame {}: {cause}", number + 1)]
     Plan {
         /// The frame.
         number: u64,
@@ -32,7 +33,7 @@ pub enum FrameError<E> {
         cause: PlanError,
     },
     /// The frame's task gave no result on any device.
-    #[error("frame {number}: {failure}")]
+    #[error("frame {}: {failure}", number + 1)]
     Failed {
         /// The frame.
         number: u64,

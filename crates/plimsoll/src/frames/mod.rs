@@ -9,6 +9,7 @@
 //! | `distributor.rs` | the devices and their orchestrator; one frame, many, or a stream |
 //! | `flow.rs` | frames under way: input order, the bounded window, the end |
 //! | `source.rs`, `intake.rs` | where frames come from; a slow input on a thread of its own |
+//! | `images.rs` | image files as frames, and back |
 //! | `tasks.rs` | frames to tasks, also for chains that look at neighbours |
 //! | `window.rs` | how many frames are under way |
 //! | `meter.rs` | figures for each device |
@@ -16,6 +17,7 @@
 mod distributor;
 mod error;
 mod flow;
+mod images;
 mod intake;
 mod meter;
 mod source;
@@ -25,4 +27,5 @@ mod window;
 pub use distributor::{Distributor, DistributorOptions, NoDevices};
 pub use error::FrameError;
 pub use flow::{FrameDone, FrameStream};
+pub use images::{ImageFileError, ImageWriter};
 pub use meter::{DeviceFrames, FrameMeter, FrameStats};
