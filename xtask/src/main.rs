@@ -5,6 +5,7 @@ mod browser;
 mod components;
 mod packages;
 mod steps;
+mod video;
 mod vulkan;
 
 use std::env;
@@ -41,6 +42,9 @@ fn test(named: &[&str]) -> Result<(), String> {
     components::ensure(&steps)?;
     if steps.iter().any(|step| step.needs_gpu) {
         vulkan::ensure()?;
+    }
+    if steps.iter().any(|step| step.needs_video) {
+        video::ensure()?;
     }
     let needs_browser = steps.iter().any(|step| step.needs_browser);
     let tools = if needs_browser { browser::ensure(&steps::target())? } else { Vec::new() };

@@ -5,7 +5,12 @@ use std::process::{Command, Stdio};
 
 /// Whether a program can be started by this name.
 pub(crate) fn is_program(name: &str) -> bool {
-    let asked = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    answers(name, "--version")
+}
+
+/// Whether a program can be started by this name, and has nothing against the argument.
+pub(crate) fn answers(name: &str, argument: &str) -> bool {
+    let asked = Command::new(name).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
     asked.is_ok_and(|status| status.success())
 }
 
@@ -35,4 +40,16 @@ fn as_root(program: &str, arguments: &[&str]) -> Command {
 
 fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_answer_or_are_not_there() {
+        assert!(answers("cargo", "--version"));
+        assert!(!answers("cargo", "--no-such-option"));
+        assert!(!is_program("no-such-program"));
+    }
 }

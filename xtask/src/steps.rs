@@ -17,6 +17,8 @@ pub(crate) struct Step {
     pub(crate) needs_gpu: bool,
     /// Whether it looks at pages in a browser.
     pub(crate) needs_browser: bool,
+    /// Whether it sends frames through ffmpeg.
+    pub(crate) needs_video: bool,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     /// A target folder of its own, below the usual one: other compiler flags would rebuild everything there and back.
@@ -44,6 +46,7 @@ pub(crate) const ALL: &[Step] = &[
         what: "unit, integration, architecture and doc tests",
         needs_gpu: true,
         needs_browser: true,
+        needs_video: true,
         arguments: &["test", "--workspace", "--no-fail-fast"],
         ..PLAIN
     },
@@ -71,6 +74,7 @@ const PLAIN: Step = Step {
     component: None,
     needs_gpu: false,
     needs_browser: false,
+    needs_video: false,
     arguments: &[],
     environment: &[],
     own_target: None,
@@ -159,6 +163,14 @@ mod tests {
     fn steps_run_in_their_own_order() {
         assert_eq!(names(&["clippy", "fmt"]), ["fmt", "clippy"]);
         assert_eq!(names(&[]).len(), ALL.len());
+    }
+
+    #[test]
+    fn tests_need_every_tool_and_other_steps_none() {
+        let needs = |step: &Step| [step.needs_gpu, step.needs_browser, step.needs_video];
+        for step in ALL {
+            assert_eq!(needs(step), [step.name == "test"; 3], "{}", step.name);
+        }
     }
 
     #[test]

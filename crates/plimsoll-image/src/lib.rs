@@ -6,6 +6,8 @@
 
 #[cfg(feature = "decode")]
 pub mod decode;
+#[cfg(feature = "encode")]
+pub mod encode;
 mod feed;
 mod footprint;
 pub mod frames;

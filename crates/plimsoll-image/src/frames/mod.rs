@@ -13,6 +13,7 @@
 //! | `samples.rs`, `packed.rs` | codes to numbers and back |
 //! | `device.rs` | the passes as kernels on a device |
 //! | `host/` | the passes as rows on the CPU |
+//! | `stream/` | frames from streams and files, and back |
 //! | `workload.rs` | the chain as a workload |
 
 mod chain;
@@ -27,6 +28,7 @@ mod packed;
 mod picture;
 mod plan;
 mod samples;
+pub mod stream;
 mod workload;
 
 pub use self::chain::{Chain, ChainError};

@@ -1,0 +1,54 @@
+//! Frames from image files, and back: what a sequence of images is made of.
+//! Never numbers or lists files. Invariant: a name holds a whole file, or what it held before.
+
+use std::path::{Path, PathBuf};
+
+use crate::decode::{self, DecodeError, DecodeOptions};
+use crate::encode::{self, EncodeError};
+use crate::frames::frame::{Frame, FrameRefused};
+
+/// Why an image file gave no frame, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadImageError {
+    /// The file cannot be read; the cause names it.
+    #[error(transparent)]
+    File(DecodeError),
+    /// The file gives no image.
+    #[error("{}: {cause}", path.display())]
+    Decode {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: DecodeError,
+    },
+    /// The image gives no frame.
+    #[error("{}: {cause}", path.display())]
+    Frame {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: FrameRefused,
+    },
+}
+
+/// The frame in an image file: RGB of 8 bits, or of 16 for files that hold more, as sRGB and upright, on white where it
+/// is transparent ([`decode`](mod@crate::decode) has the limits and the details).
+///
+/// # Errors
+/// [`ReadImageError`], which names the file.
+pub fn read_image(path: &Path) -> Result<Frame, ReadImageError> {
+    let bytes = decode::read(path).map_err(ReadImageError::File)?;
+    let decoded = decode::decode(&bytes, &DecodeOptions::default());
+    let decoded = decoded.map_err(|cause| ReadImageError::Decode { path: path.to_owned(), cause })?;
+    drop(bytes);
+    Frame::from_image(&decoded.image).map_err(|cause| ReadImageError::Frame { path: path.to_owned(), cause })
+}
+
+/// Writes a frame as an image file, coded as the name's ending says: PNG, PPM, TIFF, WebP, QOI, BMP, JPEG.
+///
+/// # Errors
+/// [`EncodeError`], among them [`FrameRefused::NoImage`] for frames that are not RGB of 8 or 16 bits.
+pub fn write_image(path: &Path, frame: &Frame) -> Result<(), EncodeError> {
+    encode::write(path, frame)
+}
