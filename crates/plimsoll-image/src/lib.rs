@@ -15,6 +15,7 @@ mod image;
 mod kernels;
 pub mod metrics;
 mod planes;
+mod power;
 mod run;
 mod transfer;
 

@@ -10,6 +10,7 @@
 //! | `chain/` | text to operations and their arguments |
 //! | `operation.rs`, `ops/` | what an operation is; one file for each, and the one table of them |
 //! | `picture.rs`, `graph/`, `plan.rs` | operations to passes over planes |
+//! | `convert/` | passes between colour models, ranges, depths and chroma samples |
 //! | `samples.rs`, `packed.rs` | codes to numbers and back |
 //! | `device.rs` | the passes as kernels on a device |
 //! | `host/` | the passes as rows on the CPU |
@@ -17,6 +18,7 @@
 //! | `workload.rs` | the chain as a workload |
 
 mod chain;
+mod convert;
 mod device;
 mod format;
 mod frame;

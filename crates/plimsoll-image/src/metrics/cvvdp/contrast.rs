@@ -6,9 +6,9 @@ use plimsoll_runtime::{Access, Buffer, Kernel, Twin};
 
 use super::castle::{LUMINANCE, STEPS};
 use super::model::{CONTRAST_MAX, DARKEST, halved};
-use super::power::{exp2, log2};
 use super::window::Window;
 use crate::planes::Planes;
+use crate::power::{exp2, log2};
 use crate::run::Run;
 
 static BACKGROUND: Kernel = Kernel {

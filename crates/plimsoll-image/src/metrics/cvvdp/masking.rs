@@ -5,8 +5,8 @@ use plimsoll_core::Fault;
 use plimsoll_runtime::{Access, Buffer, Kernel, Twin};
 
 use super::model::{DILATE, EPSILON, MASK_C, MASK_P, MASK_Q, REACH};
-use super::power::pow;
 use super::window::Window;
+use crate::power::pow;
 use crate::run::Run;
 
 static MUTUAL: Kernel = Kernel {

@@ -13,7 +13,6 @@ mod masking;
 mod model;
 mod opponent;
 mod pool;
-mod power;
 mod shrink;
 mod strips;
 mod whole;

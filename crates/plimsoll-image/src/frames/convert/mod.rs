@@ -1,0 +1,121 @@
+//! Between colour models, ranges, depths and numbers of chroma samples: passes that any operation may add.
+//! Never adds a pass for what is already so.
+//! Invariant: numbers below 0 and above 1 are kept, so that what is brighter than white survives a way there and back.
+
+mod affine;
+mod chroma;
+mod coding;
+mod fill;
+mod luma;
+mod recode;
+mod resample;
+
+use self::affine::AffinePass;
+use self::chroma::resampled;
+pub(crate) use self::coding::{Affine, Coding};
+use self::fill::FillPass;
+use self::luma::LumaPass;
+use self::recode::RecodePass;
+use super::format::{Colour, Format, Matrix, Range, Sampling, Yuv};
+use super::graph::{Graph, Plane};
+use super::picture::Picture;
+
+/// The matrix of luma where nothing says which: what screens show.
+const USUAL_MATRIX: Matrix = Matrix::Bt709;
+
+/// The picture in a colour model, at the same depth.
+pub(crate) fn to_colour(graph: &mut Graph, picture: Picture, colour: Colour) -> Picture {
+    match colour {
+        Colour::Rgb => to_rgb(graph, picture),
+        Colour::Yuv(yuv) => to_yuv(graph, picture, yuv),
+        Colour::Mono(range) => to_mono(graph, picture, range),
+    }
+}
+
+/// The picture as red, green and blue, at the same depth.
+pub(crate) fn to_rgb(graph: &mut Graph, picture: Picture) -> Picture {
+    let format = picture.format.with_colour(Colour::Rgb);
+    match picture.format.colour() {
+        Colour::Rgb => picture,
+        Colour::Mono(_) => {
+            let change = Coding::of(picture.format, 0).to(Coding::of(format, 0));
+            let pass = RecodePass::new(picture.size(), change);
+            // A picture's planes are never the same plane, so even equal ones are made.
+            let planes = (0..3).map(|_| graph.pass(pass, picture.planes[0])).collect();
+            Picture { format, planes }
+        }
+        Colour::Yuv(yuv) => {
+            let picture = resampled(graph, picture, Yuv { sampling: Sampling::S444, ..yuv });
+            mixed(graph, picture, format)
+        }
+    }
+}
+
+/// The picture as luma and chroma, at the same depth. What has luma only gets chroma without colour.
+pub(crate) fn to_yuv(graph: &mut Graph, picture: Picture, yuv: Yuv) -> Picture {
+    let format = picture.format.with_colour(Colour::Yuv(yuv));
+    match picture.format.colour() {
+        Colour::Yuv(from) if from.matrix == yuv.matrix => {
+            // Ranges change where there are fewer samples.
+            if from.sampling.steps() > yuv.sampling.steps() {
+                let recoded = Colour::Yuv(Yuv { range: yuv.range, ..from });
+                let picture = recoded_to(graph, picture, format.with_colour(recoded));
+                return resampled(graph, picture, yuv);
+            }
+            let picture = resampled(graph, picture, yuv);
+            recoded_to(graph, picture, format)
+        }
+        Colour::Mono(_) => {
+            let pass = FillPass::new(yuv.sampling.chroma_size(picture.size()), Coding::of(format, 1).offset);
+            let luma = recoded(graph, picture.planes[0], Coding::of(picture.format, 0), Coding::of(format, 0));
+            let chroma = graph.pass_with(pass, Vec::new(), &[]);
+            Picture { format, planes: [luma, chroma[0], chroma[1]].into_iter().collect() }
+        }
+        from => {
+            let fine = Yuv { sampling: Sampling::S444, ..yuv };
+            let picture = match from {
+                Colour::Yuv(from) => resampled(graph, picture, Yuv { sampling: Sampling::S444, ..from }),
+                _ => picture,
+            };
+            let picture = mixed(graph, picture, format.with_colour(Colour::Yuv(fine)));
+            resampled(graph, picture, yuv)
+        }
+    }
+}
+
+/// The luma of a picture, at the same depth; that of BT.709 from red, green and blue.
+pub(crate) fn to_mono(graph: &mut Graph, picture: Picture, range: Range) -> Picture {
+    let format = picture.format.with_colour(Colour::Mono(range));
+    let luma = match picture.format.colour() {
+        Colour::Rgb => {
+            let fine = Yuv { matrix: USUAL_MATRIX, range, sampling: Sampling::S444, siting: super::Siting::Left };
+            let affine = Affine::between(picture.format, format.with_colour(Colour::Yuv(fine)));
+            graph.pass_with(LumaPass::new(picture.size(), &affine), Vec::new(), &picture.planes)[0]
+        }
+        _ => recoded(graph, picture.planes[0], Coding::of(picture.format, 0), Coding::of(format, 0)),
+    };
+    Picture { format, planes: [luma].into_iter().collect() }
+}
+
+/// The same picture in codes of another format, which differs in range or depth only.
+pub(crate) fn recoded_to(graph: &mut Graph, picture: Picture, format: Format) -> Picture {
+    let from = picture.format;
+    picture.each(graph, format, |graph, number, plane| {
+        recoded(graph, plane, Coding::of(from, number), Coding::of(format, number))
+    })
+}
+
+fn recoded(graph: &mut Graph, plane: Plane, from: Coding, to: Coding) -> Plane {
+    let change = from.to(to);
+    match change.is_nothing() {
+        true => plane,
+        false => graph.pass(RecodePass::new(graph.size_of(plane), change), plane),
+    }
+}
+
+/// Three planes of one size mixed into three.
+fn mixed(graph: &mut Graph, picture: Picture, format: Format) -> Picture {
+    let pass = AffinePass::new(picture.size(), &Affine::between(picture.format, format));
+    let planes = graph.pass_with(pass, Vec::new(), &picture.planes);
+    Picture { format, planes }
+}
