@@ -4,3 +4,5 @@ mod convert;
 mod crop;
 mod levels;
 mod tonemap;
+mod blur;
+mod naive;
