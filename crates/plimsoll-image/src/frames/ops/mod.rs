@@ -2,8 +2,9 @@
 
 mod crop;
 mod geometry;
+mod warp;
 
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[crop::ABOUT];
+pub(super) const ALL: &[About] = &[crop::ABOUT, warp::ABOUT];
