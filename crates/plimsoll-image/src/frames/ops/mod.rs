@@ -2,9 +2,10 @@
 
 mod crop;
 mod geometry;
+mod overlay;
 mod warp;
 
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[crop::ABOUT, warp::ABOUT];
+pub(super) const ALL: &[About] = &[crop::ABOUT, overlay::ABOUT, warp::ABOUT];
