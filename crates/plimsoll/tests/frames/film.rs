@@ -11,8 +11,7 @@ pub(crate) fn film(count: u64) -> Vec<Frame> {
 }
 
 pub(crate) fn format() -> Format {
-    let yuv =
-        Yuv { matrix: Matrix::Bt709, range: Range::Limited, sampling: Sampling::S420, siting: Siting::Left };
+    let yuv = Yuv { matrix: Matrix::Bt709, range: Range::Limited, sampling: Sampling::S420, siting: Siting::Left };
     Format::new(Size { width: 61, height: 45 }, 8, Colour::Yuv(yuv)).expect("a format like any other")
 }
 

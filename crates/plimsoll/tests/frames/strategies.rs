@@ -43,7 +43,8 @@ fn every_strategy_gives_every_frame_in_order_and_keeps_its_promise() {
     let (devices, right) = (four_gpus_and_a_cpu(), on_one_device());
     for strategy in Strategy::ALL {
         let weights = WEIGHTS.into_iter().enumerate().collect();
-        let (frames, stats) = through(&devices, DistributorOptions { strategy, weights, ..DistributorOptions::default() });
+        let (frames, stats) =
+            through(&devices, DistributorOptions { strategy, weights, ..DistributorOptions::default() });
         assert_eq!(frames.len(), right.len(), "{strategy}");
         let worst = frames.iter().zip(&right).map(|(a, b)| difference(a, b)).max();
         assert!(worst <= Some(1), "{strategy}: codes differ by {worst:?}");

@@ -119,9 +119,9 @@ impl Args {
             (None, false) => Ok(Strategy::WeightedCapacity),
             (Some(strategy), true) => Ok(strategy),
             (Some(Strategy::WeightedCapacity), false) => Ok(Strategy::WeightedCapacity),
-            (Some(other), false) => Err(Stop::usage(format_args!(
-                "--weights are for --strategy weighted; {other} does not look at them"
-            ))),
+            (Some(other), false) => {
+                Err(Stop::usage(format_args!("--weights are for --strategy weighted; {other} does not look at them")))
+            }
         }
     }
 

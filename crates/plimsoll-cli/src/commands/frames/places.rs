@@ -55,7 +55,9 @@ impl Places {
         let input = input(inputs, args.raw.is_some())?;
         let output = output_place(&output, &input, args)?;
         if output.is_stdout() && io::stdout().is_terminal() {
-            return Err(Stop::usage("frames are nothing to read on a terminal; pipe them into a program, or name a file"));
+            return Err(Stop::usage(
+                "frames are nothing to read on a terminal; pipe them into a program, or name a file",
+            ));
         }
         Ok(Self { input, output })
     }

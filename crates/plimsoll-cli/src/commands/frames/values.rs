@@ -98,9 +98,9 @@ pub(super) struct RawFrames(pub(super) Format);
 
 pub(super) fn parse_raw(text: &str) -> Result<RawFrames, String> {
     let (size, name) = text.split_once(':').unwrap_or((text, "rgb24"));
-    let size = size.split_once(['x', 'X']).and_then(|(width, height)| {
-        Some(Size { width: width.parse().ok()?, height: height.parse().ok()? })
-    });
+    let size = size
+        .split_once(['x', 'X'])
+        .and_then(|(width, height)| Some(Size { width: width.parse().ok()?, height: height.parse().ok()? }));
     let size = size.ok_or("write a size as 1920x1080, and a format as 1920x1080:yuv420p if it is not rgb24")?;
     pixel_format(name, size).map(RawFrames).map_err(|error| error.to_string())
 }

@@ -137,7 +137,8 @@ impl Shared {
         let left = self.total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(now.frames) as f64 / rate);
         let left = left.map(|left| format!("  {} left", clock(left))).unwrap_or_default();
         // A String takes all that is written.
-        let _ = write!(line, "{:<7} {} {count:>13}  {rate:>6.1} fps{left}", "frames", drawn(share, bar, AnsiColor::Cyan));
+        let _ =
+            write!(line, "{:<7} {} {count:>13}  {rate:>6.1} fps{left}", "frames", drawn(share, bar, AnsiColor::Cyan));
         line
     }
 
@@ -176,5 +177,5 @@ fn clock(seconds: f64) -> String {
 }
 
 fn console_width() -> usize {
-    usize::from(indicatif::TermLike::width(&console::Term::stderr()))
+    usize::from(console::Term::stderr().size().1)
 }
