@@ -95,7 +95,11 @@ pub(super) fn widen(bytes: &[u8], step: usize, sample_bytes: usize, scale: f32, 
     match (sample_bytes, step) {
         (1, 1) => widen_bytes(&bytes[..out.len()], scale, out),
         (1, _) => bytes.iter().step_by(step).zip(out).for_each(|(code, out)| *out = f32::from(*code) * scale),
-        _ => widen_pairs(bytes.as_chunks().0, step, scale, out),
+        (_, 1) => widen_pairs(bytes.as_chunks().0, scale, out),
+        _ => {
+            let codes = bytes.as_chunks().0.iter().step_by(step);
+            codes.zip(out).for_each(|(code, out)| *out = f32::from(u16::from_le_bytes(*code)) * scale);
+        }
     }
 }
 
@@ -107,8 +111,8 @@ fn widen_bytes(codes: &[u8], scale: f32, out: &mut [f32]) {
 }
 
 #[autoversion(v3)]
-fn widen_pairs(codes: &[[u8; 2]], step: usize, scale: f32, out: &mut [f32]) {
-    for (out, code) in out.iter_mut().zip(codes.iter().step_by(step)) {
+fn widen_pairs(codes: &[[u8; 2]], scale: f32, out: &mut [f32]) {
+    for (out, code) in out.iter_mut().zip(codes) {
         *out = f32::from(u16::from_le_bytes(*code)) * scale;
     }
 }
@@ -121,13 +125,20 @@ pub(super) fn narrow(samples: &[f32], scale: f32, sample_bytes: usize, step: usi
         (1, _) => {
             bytes.iter_mut().step_by(step).zip(samples).for_each(|(out, sample)| *out = code(*sample, scale) as u8);
         }
-        _ => narrow_pairs(samples, scale, step, bytes.as_chunks_mut().0),
+        (_, 1) => narrow_pairs(samples, scale, bytes.as_chunks_mut().0),
+        _ => {
+            let pairs = bytes.as_chunks_mut().0.iter_mut().step_by(step);
+            pairs.zip(samples).for_each(|(out, sample)| *out = (code(*sample, scale) as u16).to_le_bytes());
+        }
     }
 }
 
+/// The code in the low bits: a whole number added to 2^23 is there as it is. A cast would look for what does not fit,
+/// one sample at a time: 720p took 1.2 ms longer.
 #[inline(always)]
-fn code(sample: f32, scale: f32) -> i32 {
-    (sample.clamp(0.0, 1.0) * scale + 0.5) as i32
+fn code(sample: f32, scale: f32) -> u32 {
+    const WHOLE: f32 = 8_388_608.0;
+    ((sample.clamp(0.0, 1.0) * scale + 0.5).floor() + WHOLE).to_bits()
 }
 
 #[autoversion(v3)]
@@ -138,8 +149,8 @@ fn narrow_bytes(samples: &[f32], scale: f32, bytes: &mut [u8]) {
 }
 
 #[autoversion(v3)]
-fn narrow_pairs(samples: &[f32], scale: f32, step: usize, bytes: &mut [[u8; 2]]) {
-    for (out, sample) in bytes.iter_mut().step_by(step).zip(samples) {
+fn narrow_pairs(samples: &[f32], scale: f32, bytes: &mut [[u8; 2]]) {
+    for (out, sample) in bytes.iter_mut().zip(samples) {
         *out = (code(*sample, scale) as u16).to_le_bytes();
     }
 }
