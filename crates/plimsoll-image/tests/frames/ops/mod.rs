@@ -1,5 +1,8 @@
 //! Each operation: every way agrees, and values from outside where there are some.
 
 mod blur;
+mod convolve;
 mod crop;
 mod naive;
+mod sobel;
+mod unsharp;
