@@ -3,7 +3,9 @@
 mod blur;
 mod convolve;
 mod crop;
+mod denoise;
 mod edges;
+mod exp2;
 mod geometry;
 mod planes;
 mod sobel;
@@ -13,4 +15,5 @@ mod unsharp;
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[blur::ABOUT, convolve::ABOUT, crop::ABOUT, sobel::ABOUT, unsharp::ABOUT];
+pub(super) const ALL: &[About] =
+    &[blur::ABOUT, convolve::ABOUT, crop::ABOUT, denoise::ABOUT, sobel::ABOUT, unsharp::ABOUT];

@@ -3,6 +3,7 @@
 mod blur;
 mod convolve;
 mod crop;
+mod denoise;
 mod naive;
 mod sobel;
 mod unsharp;
