@@ -2,10 +2,14 @@
 
 mod blur;
 mod convert;
+mod convolve;
 mod crop;
+mod denoise;
 mod levels;
 mod naive;
 #[cfg(feature = "decode")]
 mod overlay;
+mod sobel;
 mod tonemap;
+mod unsharp;
 mod warp;
