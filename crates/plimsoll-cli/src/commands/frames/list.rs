@@ -1,7 +1,6 @@
 //! `--list-ops`: the operations there are, how each is written and what it does.
 
-use comfy_table::Cell;
-use comfy_table::CellAlignment::Left;
+use anstyle::Style;
 use plimsoll::image::frames::{About, Chain};
 use serde::Serialize;
 
@@ -13,9 +12,11 @@ pub(super) fn show(as_json: bool) -> Ended {
     if as_json {
         return output::json(&all.iter().map(Listed::new).collect::<Vec<_>>());
     }
-    let mut table = output::table(&[("OPERATION", Left), ("WHAT IT DOES", Left)]);
-    table.add_rows(all.iter().map(|about| [Cell::new(about.usage), Cell::new(about.what)]));
-    output::print_table(&table)?;
+    let bold = Style::new().bold();
+    for About { name, usage, what, .. } in all {
+        let arguments = usage.strip_prefix(name).unwrap_or(usage);
+        output::line(format_args!("{bold}{name}{bold:#}{arguments}\n    {what}"))?;
+    }
     output::line("\nOperations of a chain are separated by commas, their arguments by colons.")
 }
 

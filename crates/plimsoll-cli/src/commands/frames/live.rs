@@ -1,30 +1,32 @@
 //! Which slots are busy now, heard from events.
-//! Never asks the scheduler. Invariant: time is what events say, so a device's busy time never runs ahead of them.
+//! Never asks the scheduler.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use plimsoll::{Event, Listener, What};
-use plimsoll_core::{DeviceId, Moment};
+use plimsoll_core::DeviceId;
 
 /// Follows what runs where; a handle that is cheap to clone.
 #[derive(Clone)]
 pub(super) struct Live(Arc<Mutex<Vec<Lane>>>);
 
 /// A device at one moment.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug)]
 pub(super) struct Lane {
     /// Tasks at once.
     pub(super) slots: usize,
     /// Tasks that run now.
     pub(super) running: usize,
-    /// Seconds of slots that went into tasks, up to the last event.
+    /// Seconds of slots that went into tasks.
     pub(super) busy_seconds: f64,
-    since: Moment,
+    counted: Instant,
 }
 
 impl Live {
     pub(super) fn new(slots: impl IntoIterator<Item = usize>) -> Self {
-        let lanes = slots.into_iter().map(|slots| Lane { slots: slots.max(1), ..Lane::default() });
+        let idle = |slots: usize| Lane { slots: slots.max(1), running: 0, busy_seconds: 0.0, counted: Instant::now() };
+        let lanes = slots.into_iter().map(idle);
         Self(Arc::new(Mutex::new(lanes.collect())))
     }
 
@@ -35,9 +37,9 @@ impl Live {
             let mut lanes = live.lanes();
             for event in events {
                 match event.what {
-                    What::Started { device, .. } => change(&mut lanes, device, event.at, |lane| lane.running += 1),
+                    What::Started { device, .. } => change(&mut lanes, device, |lane| lane.running += 1),
                     What::Ran { device, .. } | What::AttemptFailed { device, .. } => {
-                        change(&mut lanes, device, event.at, |lane| lane.running = lane.running.saturating_sub(1));
+                        change(&mut lanes, device, |lane| lane.running = lane.running.saturating_sub(1));
                     }
                     _ => {}
                 }
@@ -47,7 +49,9 @@ impl Live {
 
     /// Every device as it stands.
     pub(super) fn now(&self) -> Vec<Lane> {
-        self.lanes().clone()
+        let mut lanes = self.lanes();
+        lanes.iter_mut().for_each(Lane::count);
+        lanes.clone()
     }
 
     fn lanes(&self) -> MutexGuard<'_, Vec<Lane>> {
@@ -55,9 +59,18 @@ impl Live {
     }
 }
 
-fn change(lanes: &mut [Lane], device: DeviceId, at: Moment, how: impl FnOnce(&mut Lane)) {
-    let Some(lane) = lanes.get_mut(device.index()) else { return };
-    lane.busy_seconds += at.since(lane.since).as_secs_f64() * lane.running as f64;
-    lane.since = lane.since.max(at);
-    how(lane);
+fn change(lanes: &mut [Lane], device: DeviceId, how: impl FnOnce(&mut Lane)) {
+    if let Some(lane) = lanes.get_mut(device.index()) {
+        lane.count();
+        how(lane);
+    }
+}
+
+impl Lane {
+    /// Counts the time up to now.
+    fn count(&mut self) {
+        let now = Instant::now();
+        self.busy_seconds += now.duration_since(self.counted).as_secs_f64() * self.running as f64;
+        self.counted = now;
+    }
 }

@@ -2,7 +2,6 @@
 //! Never holds the work up: it draws what others counted, on a thread of its own.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ const LOOK_BACK: Duration = Duration::from_secs(3);
 /// Devices that get a bar. More would not fit a terminal.
 const BARS_MAX: usize = 16;
 /// Columns beside a bar, and the widest a bar gets.
-const BESIDE_BAR: usize = 46;
+const BESIDE_BAR: usize = 51;
 const BAR_MAX: usize = 60;
 
 /// What is drawn.
@@ -128,7 +127,6 @@ impl Shared {
     }
 
     fn total_line(&self, now: &Sample, rate: f64, bar: usize) -> String {
-        let mut line = String::new();
         let share = self.total.map(|total| now.frames as f64 / total.max(1) as f64);
         let count = match self.total {
             Some(total) => format!("{} of {total}", now.frames),
@@ -143,21 +141,15 @@ impl Shared {
     }
 
     fn device_line(&self, at: usize, now: &Sample, then: &Sample, seconds: f64, bar: usize) -> String {
-        let lane = self.live.now().get(at).copied().unwrap_or_default();
+        let (Some(lane), Some(name)) = (self.live.now().get(at).copied(), self.names.get(at)) else {
+            return String::new();
+        };
         let Lane { slots, running, .. } = lane;
-        let rate = (now.devices[at].0 - then.devices[at].0) as f64 / seconds;
-        let busy = (now.devices[at].1 - then.devices[at].1) / seconds / slots.max(1) as f64;
-        // Events tell of a run when it ends: until the first one has, what runs is what there is to show.
-        let busy = if busy > 0.0 { busy.min(1.0) } else { running as f64 / slots.max(1) as f64 };
-        let mut line = String::new();
-        let _ = write!(
-            line,
-            "{:<7} {} {:>4.0} % busy  {rate:>8.1} fps  {running} of {slots} at work",
-            self.names[at],
-            drawn(Some(busy), bar, AnsiColor::Green),
-            busy * 100.0
-        );
-        line
+        let [(frames, busy), (frames_then, busy_then)] = [now, then].map(|sample| sample.devices[at]);
+        let rate = (frames - frames_then) as f64 / seconds;
+        let busy = ((busy - busy_then) / seconds / slots as f64).clamp(0.0, 1.0);
+        let (bar, busy) = (drawn(Some(busy), bar, AnsiColor::Green), busy * 100.0);
+        format!("{name:<7} {bar} {busy:>8.0} % busy  {rate:>7.1} fps  {running} of {slots} slots")
     }
 }
 
