@@ -12,7 +12,7 @@ use crate::devices::{cpu, distributor, logical_gpus};
 use crate::film::{difference, endless_luck, film};
 
 fn chain() -> Chain {
-    "crop=40x30+2+4".parse().expect("a chain")
+    "crop=40x30+2+4,blur=1.5".parse().expect("a chain")
 }
 
 #[test]

@@ -13,7 +13,7 @@ const FRAMES: u64 = 200;
 const WEIGHTS: [f64; 5] = [4.0, 1.0, 2.0, 1.0, 2.0];
 
 fn chain() -> Chain {
-    "crop=40x30+2+4".parse().expect("a chain")
+    "crop=40x30+2+4,blur=1.5".parse().expect("a chain")
 }
 
 fn on_one_device() -> Vec<Frame> {

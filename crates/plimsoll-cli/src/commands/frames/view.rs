@@ -133,11 +133,9 @@ impl Shared {
             None => now.frames.to_string(),
         };
         let left = self.total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(now.frames) as f64 / rate);
-        let left = left.map(|left| format!("  {} left", clock(left))).unwrap_or_default();
-        // A String takes all that is written.
-        let _ =
-            write!(line, "{:<7} {} {count:>13}  {rate:>6.1} fps{left}", "frames", drawn(share, bar, AnsiColor::Cyan));
-        line
+        let left = left.map(|left| format!("{} left", clock(left))).unwrap_or_default();
+        let bar = drawn(share, bar, AnsiColor::Cyan);
+        format!("{:<7} {bar} {count:>15}  {rate:>7.1} fps  {left}", "frames")
     }
 
     fn device_line(&self, at: usize, now: &Sample, then: &Sample, seconds: f64, bar: usize) -> String {
