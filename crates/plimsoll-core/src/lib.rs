@@ -24,6 +24,7 @@ mod sessions;
 pub mod stats;
 pub mod task;
 mod units;
+mod width;
 
 pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};

@@ -76,7 +76,7 @@ impl<H: Host> Scheduler<H> {
         let devices: Vec<KnownDevice> = self
             .devices
             .iter()
-            .map(|device| KnownDevice { slots: device.spec.slots, free_at: device.wait(now, Priority::Background) })
+            .map(|device| KnownDevice { slots: device.width.slots(), free_at: device.wait(now, Priority::Background) })
             .collect();
         let budget = Budget { simulations: self.config.lookahead, seed: 0 };
         lookahead::plan(&tasks?, &devices, budget).ok()

@@ -361,7 +361,7 @@ impl<H: Host> Scheduler<H> {
         Offer {
             device: choice.device,
             rung: choice.rung,
-            slots: state.spec.slots,
+            slots: state.width.slots(),
             depth: state.depth(),
             weight: state.spec.weight,
             units_per_second: state.stats.units_per_second,

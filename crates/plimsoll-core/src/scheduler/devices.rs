@@ -16,8 +16,10 @@ use crate::{Bytes, ContentKey, DeviceId, DeviceKind, DeviceSet, Moment, Nanos};
 pub struct DeviceSpec {
     /// CPU or GPU.
     pub kind: DeviceKind,
-    /// Tasks at once.
+    /// Tasks at once at the most.
     pub slots: usize,
+    /// Tasks at once to begin with, if how many are best is to be measured; `None` always uses all slots.
+    pub width_first: Option<usize>,
     /// Its share for the weighted strategy; its slots if `None`.
     pub weight: Option<f64>,
     /// How its line follows from its memory.
@@ -32,7 +34,15 @@ impl DeviceSpec {
     /// A device with this many slots and this much free memory.
     pub fn new(kind: DeviceKind, slots: usize, memory: Bytes) -> Self {
         let memory = Memory { capacity: memory, free: memory, ours: Bytes::ZERO };
-        Self { kind, slots: slots.max(1), weight: None, margin: Margin::default(), memory, stall_after: None }
+        Self {
+            kind,
+            slots: slots.max(1),
+            width_first: None,
+            weight: None,
+            margin: Margin::default(),
+            memory,
+            stall_after: None,
+        }
     }
 }
 
@@ -62,7 +72,12 @@ impl<H: Host> Scheduler<H> {
     /// A device's figures.
     pub fn report(&self, now: Moment, device: DeviceId) -> DeviceReport {
         let state = self.device(device);
-        state.stats.report(now.since(self.since), state.spec.slots, state.depth())
+        state.stats.report(now.since(self.since), state.width.slots(), state.depth())
+    }
+
+    /// How many slots of a device are used at once now.
+    pub fn width(&self, device: DeviceId) -> usize {
+        self.device(device).width.slots()
     }
 
     /// A device's reference counts.
@@ -73,6 +88,7 @@ impl<H: Host> Scheduler<H> {
     /// The device was opened and answered rightly: it may be given work.
     pub fn device_opened(&mut self, now: Moment, device: DeviceId) {
         self.things_changed();
+        self.measure_width_anew(now, device);
         self.device_mut(device).health = Health::Well;
         let (line, promised) = (self.ledger.line(device), self.ledger.promised(device));
         self.note(now, || What::Returned { device });

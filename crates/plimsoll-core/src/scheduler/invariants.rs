@@ -27,8 +27,9 @@ impl<H: Host> Scheduler<H> {
             return Err(format!("{device}: {promised} promised, but the leases sum to {recount}"));
         }
         let state = self.device(device);
-        if state.slots_used() > state.spec.slots {
-            return Err(format!("{device}: {} of {} slots used", state.slots_used(), state.spec.slots));
+        if state.slots_busy() > state.spec.slots || !(1..=state.spec.slots).contains(&state.width.slots()) {
+            let (busy, slots, width) = (state.slots_busy(), state.spec.slots, state.width.slots());
+            return Err(format!("{device}: {busy} of {slots} slots busy, {width} in use"));
         }
         if !state.health.is_well() && !state.queue.is_empty() {
             return Err(format!("{device}: work is queued although it is not well"));

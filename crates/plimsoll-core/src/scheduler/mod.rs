@@ -10,6 +10,7 @@
 //! | `take.rs` | what does a free slot start, and with which leases? |
 //! | `room.rs` | which idle session or reference goes to make room? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
+//! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
 //! | `ahead.rs` | the whole set is known: which order and devices end it first? |
 //! | `learnt.rs` | what of all this outlives the process? |
@@ -35,6 +36,7 @@ mod state;
 mod submit;
 mod take;
 mod tick;
+mod widths;
 
 #[cfg(test)]
 mod tests;

@@ -176,7 +176,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn is_worth_helping(&self, device: DeviceId) -> bool {
         let state = self.device(device);
         let queued: Nanos = state.backlog.iter().copied().sum();
-        queued.0 / state.spec.slots as u64 > HELP_WORTH.0
+        queued.0 / state.width.slots() as u64 > HELP_WORTH.0
     }
 
     /// Wakes idle devices when this one has a long queue, so that they can take over what they would finish sooner.

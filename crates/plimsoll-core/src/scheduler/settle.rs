@@ -165,6 +165,7 @@ impl<H: Host> Scheduler<H> {
         let (id, rung, device) = (run.task, run.session.key().rung, run.device);
         let first_figures = self.learn(run, units, measured);
         self.device_mut(device).stats.completed(units, measured.run);
+        self.measure_width(now, run, units, measured.open.is_some());
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();
         self.note(now, || What::Ran { task: id, rung, device, units, bring, open, run: measured.run, peak });

@@ -13,6 +13,7 @@ use crate::residency::{PreparedKey, Shelf};
 use crate::sessions::{SessionKey, Sessions};
 use crate::stats::DeviceStats;
 use crate::task::{Priority, TaskSpec};
+use crate::width::Width;
 use crate::{Bytes, DeviceId, Moment, Nanos, SessionId, TaskId};
 
 /// One attempt that is under way.
@@ -31,7 +32,9 @@ pub(super) struct DeviceState<H: Host> {
     /// Runs under way, abandoned ones included.
     pub(super) running: usize,
     /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
-    slots_used: usize,
+    slots_busy: usize,
+    /// How many of them may be busy at once.
+    pub(super) width: Width<SessionKey>,
     /// Slots whose run has taken far longer than it may: nobody knows whether they come back.
     pub(super) slots_overdue: usize,
     /// The sum of the moments at which the running tasks should end.
@@ -55,7 +58,8 @@ impl<H: Host> DeviceState<H> {
             queue: DeviceQueue::default(),
             backlog: [Nanos::ZERO; Priority::LEVELS],
             running: 0,
-            slots_used: 0,
+            slots_busy: 0,
+            width: spec.width_first.map_or(Width::fixed(spec.slots), |first| Width::measured(first, spec.slots)),
             slots_overdue: 0,
             ends_sum: 0,
             sessions: Sessions::default(),
@@ -67,16 +71,16 @@ impl<H: Host> DeviceState<H> {
     }
 
     pub(super) fn has_free_slot(&self) -> bool {
-        self.slots_used < self.spec.slots
+        self.slots_busy < self.width.slots()
     }
 
     /// Whether no slot is left that could be expected to start anything.
     pub(super) fn hangs(&self) -> bool {
-        self.slots_overdue >= self.spec.slots
+        self.slots_overdue >= self.width.slots()
     }
 
-    pub(super) fn slots_used(&self) -> usize {
-        self.slots_used
+    pub(super) fn slots_busy(&self) -> usize {
+        self.slots_busy
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -95,7 +99,7 @@ impl<H: Host> DeviceState<H> {
         if ahead == Nanos::ZERO && self.has_free_slot() {
             return Nanos::ZERO;
         }
-        Nanos(self.remaining(now).saturating_add(ahead.0) / self.spec.slots.max(1) as u64)
+        Nanos(self.remaining(now).saturating_add(ahead.0) / self.width.slots() as u64)
     }
 
     /// How long until a running task gives memory back; `None` if none runs.
@@ -106,13 +110,13 @@ impl<H: Host> DeviceState<H> {
 
     pub(super) fn began(&mut self, expected_end: Moment, takes_slot: bool) {
         self.running += 1;
-        self.slots_used += usize::from(takes_slot);
+        self.slots_busy += usize::from(takes_slot);
         self.ends_sum += u128::from(expected_end.0);
     }
 
     pub(super) fn ended(&mut self, expected_end: Moment, took_slot: bool) {
         self.running -= 1;
-        self.slots_used -= usize::from(took_slot);
+        self.slots_busy -= usize::from(took_slot);
         self.ends_sum -= u128::from(expected_end.0);
     }
 

@@ -69,6 +69,11 @@ impl Scenario {
             let slots = dice.within(1, 4) as usize;
             let memory = Bytes::mib(dice.within(32, 2_048));
             let mut gpu = VirtualGpu::new(DeviceKind::Gpu, slots, dice.within(1, 40) as f64, memory);
+            if dice.chance(0.4) {
+                gpu.width_first = Some(dice.within(1, slots as u64 + 1) as usize);
+                gpu.at_once =
+                    (1..=slots).map(|at_once| (at_once as f64).powf(dice.below(100) as f64 / 100.0)).collect();
+            }
             gpu.stall_after = Some(Nanos::millis(dice.within(200, 2_000)));
             if dice.chance(0.6) {
                 gpu.faults = random_faults(dice);
