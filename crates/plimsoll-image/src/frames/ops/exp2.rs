@@ -10,7 +10,7 @@ macro_rules! wgsl {
 pub(super) use wgsl;
 
 /// The polynomial of degree 4 with the least relative error from -1/2 to 1/2: 2.6e-6.
-const POLYNOMIAL: [f32; 5] = [0.999_999_26, 0.693_121_8, 0.240_247_45, 0.055_917_86, 0.009_570_102];
+const POLYNOMIAL: [f32; 5] = [0.999_999_3, 0.693_121_8, 0.240_247_45, 0.055_917_86, 0.009_570_102];
 
 /// Two to the power of a number up to 0, within 3e-6 of itself.
 #[inline(always)]

@@ -4,6 +4,6 @@ fn power_of_two(exponent: f32) -> f32 {
     let bounded = max(exponent, -100.0);
     let whole = round(bounded);
     let part = bounded - whole;
-    let power = (((0.0095701019 * part + 0.05591786) * part + 0.24024745) * part + 0.6931218) * part + 0.99999926;
+    let power = (((0.0095701019 * part + 0.05591786) * part + 0.24024745) * part + 0.6931218) * part + 0.9999993;
     return bitcast<f32>(bitcast<i32>(power) + (i32(whole) << 23u));
 }
