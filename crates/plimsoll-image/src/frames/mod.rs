@@ -27,6 +27,8 @@ mod packed;
 mod picture;
 mod plan;
 mod samples;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 pub use self::chain::{Chain, ChainError};
