@@ -61,7 +61,8 @@ pub(super) struct Pack {
     pub(super) sample_bytes: u32,
     pub(super) scale: f32,
     pub(super) flag: u32,
-    pub(super) padding: [u32; 3],
+    pub(super) done: u32,
+    pub(super) padding: [u32; 2],
 }
 
 fn unpack_samples(twin: &mut Twin<'_>) {
@@ -73,21 +74,32 @@ fn unpack_samples(twin: &mut Twin<'_>) {
 }
 
 fn pack_plane(twin: &mut Twin<'_>) {
-    let Pack { samples, first_word, sample_bytes, scale, .. } = twin.params();
+    let Pack { samples, first_word, sample_bytes, scale, flag, done, .. } = twin.params();
     let (plane, packed) = twin.words_from_to(0, 1);
-    let plane: &[f32] = bytemuck::cast_slice(plane);
+    let plane: &[f32] = &bytemuck::cast_slice(plane)[..samples as usize];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(packed);
-    narrow(&plane[..samples as usize], scale, sample_bytes as usize, 1, &mut bytes[first_word as usize * 4..]);
+    narrow(plane, scale, sample_bytes as usize, 1, &mut bytes[first_word as usize * 4..]);
+    packed[flag as usize] |= u32::from(has_gaps(plane));
+    packed[done as usize] = 1;
 }
 
 fn pack_rgb(twin: &mut Twin<'_>) {
-    let Pack { samples, first_word, sample_bytes, scale, .. } = twin.params();
+    let Pack { samples, first_word, sample_bytes, scale, flag, done, .. } = twin.params();
     let (planes, mut packed) = twin.reads_and_writes();
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(packed.remove(0));
+    let packed: &mut [u32] = bytemuck::cast_slice_mut(packed.remove(0));
     for (channel, plane) in planes.into_iter().enumerate() {
+        let (plane, bytes) = (&plane[..samples as usize / 3], bytemuck::cast_slice_mut::<u32, u8>(packed));
         let first = first_word as usize * 4 + channel * sample_bytes as usize;
-        narrow(&plane[..samples as usize / 3], scale, sample_bytes as usize, 3, &mut bytes[first..]);
+        narrow(plane, scale, sample_bytes as usize, 3, &mut bytes[first..]);
+        packed[flag as usize] |= u32::from(has_gaps(plane));
     }
+    packed[done as usize] = 1;
+}
+
+/// Whether a sample was never computed.
+#[autoversion(v3)]
+fn has_gaps(plane: &[f32]) -> bool {
+    plane.iter().fold(false, |gaps, sample| gaps | sample.is_nan())
 }
 
 /// Every `step`-th code as a number: `scale` is that of one code.

@@ -55,7 +55,10 @@ fn every_way_agrees() {
     every_way(&format!("overlay={path}:-3-5"), &SIZES, BOUND);
 }
 
-fn modes() -> [(&'static str, fn(f64, f64) -> f64); 9] {
+/// What becomes of a sample below one above.
+type Mixed = fn(f64, f64) -> f64;
+
+fn modes() -> [(&'static str, Mixed); 9] {
     [
         ("normal", |_, s| s),
         ("multiply", |b, s| b * s),
