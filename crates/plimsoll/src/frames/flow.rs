@@ -98,7 +98,7 @@ pub(super) struct Flow<S: Source> {
 impl<S: Source> Flow<S> {
     pub(super) fn new(staff: &Arc<Staff>, chain: Registered<ChainWorkload>, source: S) -> Self {
         Self {
-            meter: FrameMeter::start(staff.metered()),
+            meter: FrameMeter::start(staff.metered(), Arc::downgrade(staff)),
             staff: Arc::clone(staff),
             source: Some(source),
             tasks: Tasks::new(chain),

@@ -1,14 +1,16 @@
 //! What each device did for one stream, counted from the reports of its frames.
-//! Never asks the scheduler: other work on the same devices does not show.
+//! Other work on the same devices does not show. Of the scheduler it asks only how many slots are in use.
 //! Invariant: on every device, dispatched = completed + failed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::scheduler::Report;
 use plimsoll_core::{Attempt, DeviceId, Nanos, Setback, TaskError};
 use serde::Serialize;
+
+use super::distributor::Staff;
 
 /// The figures of a stream, on every device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,19 +50,25 @@ pub struct DeviceFrames {
     pub p95_ms: Option<f64>,
     /// 99 % did.
     pub p99_ms: Option<f64>,
-    /// The share of its slots' time that went into frames while the stream ran, from 0 to 1.
+    /// The share of the time of its slots in use that went into frames while the stream ran, from 0 to 1.
     pub busy_share: f64,
     /// Bytes of the frames that went in.
     pub bytes_in: u64,
     /// Bytes of the frames that came out.
     pub bytes_out: u64,
-    /// Frames that it works on at once.
+    /// Frames that it may work on at once.
     pub slots: usize,
+    /// How many of its slots are used at once: what was measured to be best, for a device that leaves that to be measured.
+    pub slots_used: usize,
 }
 
 /// Follows a stream while it runs; a handle that is cheap to clone.
-#[derive(Clone, Debug)]
-pub struct FrameMeter(Arc<Mutex<Counts>>);
+#[derive(Clone)]
+pub struct FrameMeter {
+    counts: Arc<Mutex<Counts>>,
+    /// Gone, and with it the devices, once the distributor and all its streams are.
+    staff: Weak<Staff>,
+}
 
 #[derive(Debug)]
 struct Counts {
@@ -88,17 +96,26 @@ struct Counted {
     took: Histogram,
     bytes_in: u64,
     bytes_out: u64,
+    slots_used: usize,
 }
 
 impl FrameMeter {
-    pub(super) fn start(devices: impl IntoIterator<Item = Metered>) -> Self {
+    pub(super) fn start(devices: impl IntoIterator<Item = Metered>, staff: Weak<Staff>) -> Self {
         let devices = devices.into_iter().map(Counted::new).collect();
-        Self(Arc::new(Mutex::new(Counts { started: Instant::now(), ran: None, devices })))
+        let counts = Arc::new(Mutex::new(Counts { started: Instant::now(), ran: None, devices }));
+        Self { counts, staff }
     }
 
     /// The figures as they stand.
     pub fn stats(&self) -> FrameStats {
-        self.counts().stats()
+        let reports = self.staff.upgrade().map(|staff| staff.orchestrator.reports()).unwrap_or_default();
+        let mut counts = self.counts();
+        for report in &reports {
+            if let Some(counted) = counts.device(report.device) {
+                counted.slots_used = report.figures.slots_used;
+            }
+        }
+        counts.stats()
     }
 
     /// Counts a frame that was delivered.
@@ -129,7 +146,7 @@ impl FrameMeter {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -170,6 +187,7 @@ impl Counts {
 impl Counted {
     fn new(device: Metered) -> Self {
         Self {
+            slots_used: device.slots,
             device,
             completed: 0,
             failed: 0,
@@ -183,7 +201,7 @@ impl Counted {
 
     fn figures(&self, seconds: f64) -> DeviceFrames {
         let percentile = |share| self.took.percentile(share).map(|span| span.as_secs_f64() * 1e3);
-        let slots = self.device.slots.max(1);
+        let slots_used = self.slots_used.max(1);
         DeviceFrames {
             device: self.device.name.clone(),
             dispatched: self.completed + self.failed,
@@ -194,10 +212,11 @@ impl Counted {
             p50_ms: percentile(0.50),
             p95_ms: percentile(0.95),
             p99_ms: percentile(0.99),
-            busy_share: (self.busy.as_secs_f64() / seconds / slots as f64).min(1.0),
+            busy_share: (self.busy.as_secs_f64() / seconds / slots_used as f64).min(1.0),
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
-            slots,
+            slots: self.device.slots.max(1),
+            slots_used,
         }
     }
 }
@@ -228,7 +247,7 @@ mod tests {
     #[test]
     fn a_frame_that_moved_counts_on_both_devices() {
         let device = |id| Metered { id: DeviceId(id), name: format!("d{id}"), slots: 1 };
-        let meter = FrameMeter::start([device(0), device(1)]);
+        let meter = FrameMeter::start([device(0), device(1)], Weak::new());
         let lost = Setback::Failed(Fault::DeviceLost { detail: String::new() });
         let attempt = Attempt { rung: "gpu", device: DeviceId(1), setback: lost };
         meter.delivered(&report(0, vec![attempt]), 10, 5);

@@ -14,7 +14,7 @@ pub(super) struct Live(Arc<Mutex<Vec<Lane>>>);
 /// A device at one moment.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Lane {
-    /// Tasks at once.
+    /// Tasks at once, as things stand.
     pub(super) slots: usize,
     /// Tasks that run now.
     pub(super) running: usize,
@@ -40,6 +40,9 @@ impl Live {
                     What::Started { device, .. } => change(&mut lanes, device, |lane| lane.running += 1),
                     What::Ran { device, .. } | What::AttemptFailed { device, .. } => {
                         change(&mut lanes, device, |lane| lane.running = lane.running.saturating_sub(1));
+                    }
+                    What::WidthChanged { device, slots } => {
+                        change(&mut lanes, device, |lane| lane.slots = usize::from(slots).max(1));
                     }
                     _ => {}
                 }

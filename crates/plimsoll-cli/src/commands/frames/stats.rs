@@ -87,6 +87,7 @@ impl Shown {
             ("P95", Right),
             ("P99", Right),
             ("BUSY", Right),
+            ("SLOTS", Right),
             ("IN", Right),
             ("OUT", Right),
         ];
@@ -122,6 +123,7 @@ fn row(device: &DeviceFrames) -> Vec<Cell> {
         span(device.p95_ms),
         span(device.p99_ms),
         Cell::new(format!("{:.0} %", device.busy_share * 100.0)),
+        Cell::new(device.slots_used),
         Cell::new(Bytes(device.bytes_in)),
         Cell::new(Bytes(device.bytes_out)),
     ]
