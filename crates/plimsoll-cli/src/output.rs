@@ -57,11 +57,6 @@ pub(crate) fn table(columns: &[(&str, CellAlignment)]) -> Table {
     table
 }
 
-/// A table on stderr, beside a stdout that carries something else.
-pub(crate) fn print_table_aside(table: &Table) {
-    table.lines().for_each(|row| anstream::eprintln!("{}", row.trim_end()));
-}
-
 /// Prints a table without the blanks that fill its lines.
 pub(crate) fn print_table(table: &Table) -> Ended {
     table.lines().try_for_each(|row| line(row.trim_end()))

@@ -1,7 +1,7 @@
 //! What each device did, at the end: a table or JSON, beside the frames if they go to stdout.
 
-use comfy_table::Cell;
 use comfy_table::CellAlignment::{Left, Right};
+use comfy_table::{Cell, Table};
 use plimsoll::Strategy;
 use plimsoll::frames::{DeviceFrames, FrameStats};
 use plimsoll_core::{Bytes, Nanos};
@@ -55,7 +55,8 @@ impl Shown {
         match self.format {
             Some(StatsFormat::Json) => self.print_json(stats),
             Some(StatsFormat::Table) => {
-                self.print_table(stats)?;
+                self.print_tables(stats)?;
+                self.say("")?;
                 self.say(&summary(stats))
             }
             None => {
@@ -75,43 +76,48 @@ impl Shown {
         Ok(())
     }
 
-    fn print_table(&self, stats: &FrameStats) -> Ended {
-        let columns = [
+    /// Two tables rather than one: how much, and how long. Together they would not fit a terminal.
+    fn print_tables(&self, stats: &FrameStats) -> Ended {
+        let mut amounts = output::table(&[
             ("DEVICE", Left),
             ("SENT", Right),
             ("DONE", Right),
             ("FAILED", Right),
             ("RETRIED", Right),
             ("FPS", Right),
+            ("IN", Right),
+            ("OUT", Right),
+        ]);
+        amounts.add_rows(stats.devices.iter().map(amounts_of));
+        let mut times = output::table(&[
+            ("DEVICE", Left),
+            ("BUSY", Right),
+            ("SLOTS", Right),
             ("P50", Right),
             ("P95", Right),
             ("P99", Right),
-            ("BUSY", Right),
-            ("SLOTS", Right),
-            ("IN", Right),
-            ("OUT", Right),
-        ];
-        let mut table = output::table(&columns);
-        table.add_rows(stats.devices.iter().map(row));
-        if self.aside {
-            output::print_table_aside(&table);
-            return Ok(());
-        }
-        output::print_table(&table)
+        ]);
+        times.add_rows(stats.devices.iter().map(times_of));
+        self.say_table(&amounts)?;
+        self.say("")?;
+        self.say_table(&times)
+    }
+
+    fn say_table(&self, table: &Table) -> Ended {
+        table.lines().try_for_each(|row| self.say(row.trim_end()))
     }
 
     fn say(&self, line: &str) -> Ended {
         if self.aside {
-            anstream::eprintln!("\n{line}");
+            anstream::eprintln!("{line}");
             return Ok(());
         }
-        output::line(format_args!("\n{line}"))
+        output::line(line)
     }
 }
 
-fn row(device: &DeviceFrames) -> Vec<Cell> {
+fn amounts_of(device: &DeviceFrames) -> Vec<Cell> {
     let count = |count: u64| Cell::new(output::count(count));
-    let span = |ms: Option<f64>| Cell::new(ms.map_or("-".to_owned(), |ms| Nanos((ms * 1e6) as u64).to_string()));
     vec![
         Cell::new(&device.device),
         count(device.dispatched),
@@ -119,13 +125,20 @@ fn row(device: &DeviceFrames) -> Vec<Cell> {
         if device.failed > 0 { output::bad(device.failed) } else { count(0) },
         count(device.retried),
         Cell::new(format!("{:.1}", device.frames_per_second)),
+        Cell::new(Bytes(device.bytes_in)),
+        Cell::new(Bytes(device.bytes_out)),
+    ]
+}
+
+fn times_of(device: &DeviceFrames) -> Vec<Cell> {
+    let span = |ms: Option<f64>| Cell::new(ms.map_or("-".to_owned(), |ms| Nanos((ms * 1e6) as u64).to_string()));
+    vec![
+        Cell::new(&device.device),
+        Cell::new(format!("{:.0} %", device.busy_share * 100.0)),
+        Cell::new(device.slots_used),
         span(device.p50_ms),
         span(device.p95_ms),
         span(device.p99_ms),
-        Cell::new(format!("{:.0} %", device.busy_share * 100.0)),
-        Cell::new(device.slots_used),
-        Cell::new(Bytes(device.bytes_in)),
-        Cell::new(Bytes(device.bytes_out)),
     ]
 }
 
