@@ -2,8 +2,9 @@
 
 mod crop;
 mod geometry;
+mod scale;
 
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[crop::ABOUT];
+pub(super) const ALL: &[About] = &[scale::ABOUT, crop::ABOUT];

@@ -1,3 +1,4 @@
 //! Each operation: every way agrees, and values from outside where there are some.
 
 mod crop;
+mod scale;
