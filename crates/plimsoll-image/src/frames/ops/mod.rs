@@ -1,10 +1,12 @@
 //! The operations: the one table of them, and one file for each.
 
+mod colour_value;
 mod crop;
 mod geometry;
+mod pad;
 mod scale;
 
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[scale::ABOUT, crop::ABOUT];
+pub(super) const ALL: &[About] = &[scale::ABOUT, crop::ABOUT, pad::ABOUT];

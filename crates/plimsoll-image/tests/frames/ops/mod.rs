@@ -1,4 +1,5 @@
 //! Each operation: every way agrees, and values from outside where there are some.
 
 mod crop;
+mod pad;
 mod scale;
