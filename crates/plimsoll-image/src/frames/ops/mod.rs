@@ -2,11 +2,13 @@
 
 mod colour_value;
 mod crop;
+mod flip;
 mod geometry;
 mod pad;
+mod rotate;
 mod scale;
 
 use super::operation::About;
 
 /// Every operation.
-pub(super) const ALL: &[About] = &[scale::ABOUT, crop::ABOUT, pad::ABOUT];
+pub(super) const ALL: &[About] = &[scale::ABOUT, crop::ABOUT, pad::ABOUT, flip::ABOUT, rotate::ABOUT];
