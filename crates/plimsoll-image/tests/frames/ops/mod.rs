@@ -5,10 +5,14 @@ mod convert;
 mod convolve;
 mod crop;
 mod denoise;
+mod flip;
 mod levels;
 mod naive;
 #[cfg(feature = "decode")]
 mod overlay;
+mod pad;
+mod rotate;
+mod scale;
 mod sobel;
 mod tonemap;
 mod unsharp;
