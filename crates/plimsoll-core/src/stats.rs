@@ -15,6 +15,7 @@ pub struct DeviceStats {
     pub(crate) dispatched: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
+    pub(crate) retried: u64,
     pub(crate) busy: Nanos,
     pub(crate) units_per_second: Option<f64>,
     run_times: Histogram,
@@ -58,6 +59,7 @@ impl DeviceStats {
             dispatched: self.dispatched,
             completed: self.completed,
             failed: self.failed,
+            retried: self.retried,
             depth,
             units_per_second: self.units_per_second.unwrap_or(0.0),
             busy_share: if available > 0.0 { (self.busy.as_secs_f64() / available).min(1.0) } else { 0.0 },
@@ -77,6 +79,8 @@ pub struct DeviceReport {
     pub completed: u64,
     /// Attempts that failed.
     pub failed: u64,
+    /// Of those started, attempts at tasks that had failed elsewhere or before.
+    pub retried: u64,
     /// Slots in use at once now: what was measured to be best, for a device that leaves that to be measured.
     pub slots_used: usize,
     /// Tasks queued or running now.

@@ -9,7 +9,7 @@ use crate::health::{Ailment, Health};
 use crate::line::{Margin, Memory};
 use crate::residency::ResidencyCounts;
 use crate::stats::DeviceReport;
-use crate::{Bytes, ContentKey, DeviceId, DeviceKind, DeviceSet, Moment, Nanos};
+use crate::{Bytes, ContentKey, DeviceId, DeviceKind, DeviceSet, Moment, Nanos, TaskId};
 
 /// What the host says of a device when it adds it.
 #[derive(Copy, Clone, Debug)]
@@ -109,16 +109,16 @@ impl<H: Host> Scheduler<H> {
 
     /// The device showed a fault outside any run, or in its known-answer check after one.
     pub fn device_faulted(&mut self, now: Moment, device: DeviceId, ailment: Ailment) {
-        self.quarantine(now, device, ailment);
+        self.quarantine(now, device, ailment, None);
     }
 
     /// No work until it proves itself again; its queue goes elsewhere, and nothing warm on it counts any more.
-    pub(super) fn quarantine(&mut self, now: Moment, device: DeviceId, ailment: Ailment) {
+    pub(super) fn quarantine(&mut self, now: Moment, device: DeviceId, ailment: Ailment, task: Option<TaskId>) {
         let state = self.device_mut(device);
         if !state.health.is_well() {
             return;
         }
-        state.health = state.health.after_fault(ailment, now);
+        state.fell_ill(ailment, now, task);
         self.things_changed();
         self.start_epoch(device);
         self.note(now, || What::Quarantined { device, ailment });

@@ -164,7 +164,9 @@ impl<H: Host> Scheduler<H> {
         self.tasks.discard(run.task);
         let (id, rung, device) = (run.task, run.session.key().rung, run.device);
         let first_figures = self.learn(run, units, measured);
-        self.device_mut(device).stats.completed(units, measured.run);
+        let on = self.device_mut(device);
+        on.stats.completed(units, measured.run);
+        on.gave_a_result();
         self.measure_width(now, run, units, measured.open.is_some());
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::{DeviceSpec, Estimate, Host};
 use crate::error::{Attempt, Setback};
-use crate::health::Health;
+use crate::health::{Ailment, Health};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::queue::{DeviceQueue, QueueKey};
@@ -43,6 +43,10 @@ pub(super) struct DeviceState<H: Host> {
     /// Keys of the sessions that running tasks hold.
     pub(super) sessions_busy: SmallVec<[SessionKey; 8]>,
     pub(super) shelf: Shelf<H::Prepared>,
+    /// Faults since the last run that gave a result.
+    faults_in_a_row: u32,
+    /// The task of the last of them: a task that fails over and over is counted once, it may be its own fault.
+    blamed: Option<TaskId>,
     pub(super) stats: DeviceStats,
     /// When idle devices were last asked to help this one.
     pub(super) help_asked: Moment,
@@ -65,6 +69,8 @@ impl<H: Host> DeviceState<H> {
             sessions: Sessions::default(),
             sessions_busy: SmallVec::new(),
             shelf: Shelf::default(),
+            faults_in_a_row: 0,
+            blamed: None,
             stats: DeviceStats::default(),
             help_asked: Moment::START,
         }
@@ -118,6 +124,19 @@ impl<H: Host> DeviceState<H> {
         self.running -= 1;
         self.slots_busy -= usize::from(took_slot);
         self.ends_sum -= u128::from(expected_end.0);
+    }
+
+    /// A run gave its result: whatever faults there were are over.
+    pub(super) fn gave_a_result(&mut self) {
+        (self.faults_in_a_row, self.blamed) = (0, None);
+    }
+
+    /// It showed a fault while it ran this task, or while it ran none.
+    pub(super) fn fell_ill(&mut self, ailment: Ailment, now: Moment, task: Option<TaskId>) {
+        let is_new = task.is_none() || self.blamed != task;
+        self.faults_in_a_row += u32::from(is_new);
+        self.blamed = task;
+        self.health = self.health.after_fault(ailment, now, self.faults_in_a_row);
     }
 
     /// Whether a session with this key is open here, idle or in use.

@@ -8,6 +8,7 @@ use super::choose::{Choice, Chosen, prepared_key};
 use super::room::{Discards, Needs};
 use super::state::{HeldSession, Holding, Phase, Run, RunId};
 use super::{Estimate, Host, Scheduler};
+use crate::error::{Attempt, Setback};
 use crate::event::What;
 use crate::residency::Presence;
 use crate::sessions::SessionKey;
@@ -273,9 +274,12 @@ impl<H: Host> Scheduler<H> {
             overdue: false,
             abandoned: false,
         }));
+        let has_failed = |attempt: &Attempt| matches!(attempt.setback, Setback::Failed(_));
+        let is_retry = self.tasks.get(task)?.attempts.iter().any(has_failed);
         let on = self.device_mut(device);
         on.began(now + estimate.occupies(), behind.is_none());
         on.stats.dispatched += 1;
+        on.stats.retried += u64::from(is_retry);
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
         }

@@ -1,5 +1,6 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
+mod faults;
 mod offers;
 mod sequences;
 
