@@ -57,6 +57,20 @@ mod tests {
     }
 
     #[test]
+    fn powers_of_transfer_functions_are_close_too() {
+        // PQ's, each over the numbers it is taken of there; a gamma's there and back.
+        let powers = [(78.843_75_f32, 0.83_f32), (6.277_395, 1e-5), (0.159_301_76, 1e-9), (0.012_683_3, 1e-5)];
+        for (power, lowest) in powers.into_iter().chain([(2.4, 1e-5), (1.0 / 2.4, 1e-6), (10.0, 1e-3), (0.1, 4e-6)]) {
+            let mut x = lowest;
+            while x <= 1.0 {
+                let (got, wanted) = (f64::from(pow(x, power)), f64::from(x).powf(f64::from(power)));
+                assert!((got / wanted - 1.0).abs() < 1e-5, "{x} to the power of {power}: {got}, not {wanted}");
+                x *= 1.000_37;
+            }
+        }
+    }
+
+    #[test]
     fn logarithms_are_close_to_the_librarys() {
         let mut x = 1e-3_f32;
         while x < 1e5 {

@@ -15,7 +15,8 @@ fn exp2_of(x: f32) -> f32 {
     let within = clamp(x, -126.0, 127.0);
     let whole = floor(within + 0.5);
     let f = within - whole;
-    let poly = 1.0 + f * (0.6931472 + f * (0.2402265 + f * (0.05550411 + f * (0.00961813 + f * (0.00133336 + f * 0.00015403)))));
+    let high = 0.05550411 + f * (0.00961813 + f * (0.00133336 + f * 0.00015403));
+    let poly = 1.0 + f * (0.6931472 + f * (0.2402265 + f * high));
     return bitcast<f32>(bitcast<u32>(poly) + (bitcast<u32>(i32(whole)) << 23u));
 }
 

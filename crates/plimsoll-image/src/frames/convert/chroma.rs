@@ -1,8 +1,8 @@
 //! Between numbers of chroma samples, at the places where they truly lie.
 //!
 //! Finer: straight lines between the two nearest samples. Coarser: a triangle two luma samples wide to each side, which
-//! is [1 2 1]/4 where a chroma sample lies on a luma sample and [1 3 3 1]/8 where it lies between two. Both leave slopes
-//! as they are.
+//! is [1 2 1]/4 where a chroma sample lies on a luma sample and [1 3 3 1]/8 where it lies between two. Both leave
+//! slopes as they are.
 
 use super::resample::{Axis, ResamplePass, Step};
 use crate::frames::format::{Colour, Sampling, Siting, Yuv};

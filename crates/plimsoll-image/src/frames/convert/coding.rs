@@ -3,8 +3,8 @@
 
 use crate::frames::format::{Colour, Format, Matrix, Range};
 
-/// How the numbers of a plane stand for values: `number = gain * value + offset`. Values of luma, red, green and blue go
-/// from 0 to 1 in the nominal range, those of chroma from -1/2 to 1/2.
+/// How the numbers of a plane stand for values: `number = gain * value + offset`. Values of luma, red, green and blue
+/// go from 0 to 1 in the nominal range, those of chroma from -1/2 to 1/2.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Coding {
     pub(crate) gain: f64,
@@ -65,7 +65,7 @@ impl Coding {
 pub(crate) struct Affine(pub(crate) [[f64; 4]; 3]);
 
 impl Affine {
-    /// What takes the planes of one format to those of another, if both have three and red, green and blue are the same.
+    /// What takes the planes of one format to those of another, if both have three and mean the same primaries.
     pub(crate) fn between(from: Format, to: Format) -> Self {
         let mut all = decoded(from);
         if let Colour::Yuv(yuv) = from.colour() {

@@ -12,11 +12,12 @@ mod resample;
 
 use self::affine::AffinePass;
 use self::chroma::resampled;
-pub(crate) use self::coding::{Affine, Coding};
+use self::coding::Affine;
+pub(crate) use self::coding::Coding;
 use self::fill::FillPass;
 use self::luma::LumaPass;
 use self::recode::RecodePass;
-use super::format::{Colour, Format, Matrix, Range, Sampling, Yuv};
+use super::format::{Colour, Format, Matrix, Range, Sampling, Siting, Yuv};
 use super::graph::{Graph, Plane};
 use super::picture::Picture;
 
@@ -88,7 +89,7 @@ pub(crate) fn to_mono(graph: &mut Graph, picture: Picture, range: Range) -> Pict
     let format = picture.format.with_colour(Colour::Mono(range));
     let luma = match picture.format.colour() {
         Colour::Rgb => {
-            let fine = Yuv { matrix: USUAL_MATRIX, range, sampling: Sampling::S444, siting: super::Siting::Left };
+            let fine = Yuv { matrix: USUAL_MATRIX, range, sampling: Sampling::S444, siting: Siting::Left };
             let affine = Affine::between(picture.format, format.with_colour(Colour::Yuv(fine)));
             graph.pass_with(LumaPass::new(picture.size(), &affine), Vec::new(), &picture.planes)[0]
         }
@@ -118,4 +119,50 @@ fn mixed(graph: &mut Graph, picture: Picture, format: Format) -> Picture {
     let pass = AffinePass::new(picture.size(), &Affine::between(picture.format, format));
     let planes = graph.pass_with(pass, Vec::new(), &picture.planes);
     Picture { format, planes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Size;
+
+    const HD: Yuv =
+        Yuv { matrix: Matrix::Bt709, range: Range::Limited, sampling: Sampling::S420, siting: Siting::Left };
+
+    /// How many passes lead from one colour model to another.
+    fn passes(from: Colour, to: Colour) -> usize {
+        let format = Format::new(Size { width: 9, height: 7 }, 10, from).unwrap();
+        let mut graph = Graph::default();
+        let planes = format.plane_sizes().into_iter().map(|size| graph.source(size)).collect();
+        let picture = to_colour(&mut graph, Picture { format, planes }, to);
+        assert_eq!(picture.format, format.with_colour(to));
+        let sizes: Vec<Size> = picture.planes.iter().map(|plane| graph.size_of(*plane)).collect();
+        assert_eq!(sizes, picture.format.plane_sizes(), "{from:?} to {to:?}");
+        graph.nodes().len() - format.plane_sizes().len()
+    }
+
+    #[test]
+    fn nothing_is_converted_that_is_already_so() {
+        for colour in [Colour::Rgb, Colour::Mono(Range::Full), Colour::Yuv(HD)] {
+            assert_eq!(passes(colour, colour), 0, "{colour:?}");
+        }
+        let fine = Yuv { sampling: Sampling::S444, ..HD };
+        assert_eq!(passes(Colour::Yuv(fine), Colour::Yuv(Yuv { siting: Siting::Centre, ..fine })), 0);
+        assert_eq!(passes(Colour::Yuv(HD), Colour::Mono(Range::Limited)), 0);
+    }
+
+    #[test]
+    fn as_few_passes_as_there_can_be() {
+        let fine = Yuv { sampling: Sampling::S444, ..HD };
+        // Another matrix and range at once is one mix; a range alone is each plane by itself.
+        let other = Yuv { matrix: Matrix::Bt2020, range: Range::Full, ..fine };
+        assert_eq!(passes(Colour::Yuv(fine), Colour::Yuv(other)), 1);
+        assert_eq!(passes(Colour::Yuv(fine), Colour::Rgb), 1);
+        assert_eq!(passes(Colour::Rgb, Colour::Mono(Range::Full)), 1);
+        assert_eq!(passes(Colour::Yuv(HD), Colour::Yuv(Yuv { range: Range::Full, ..HD })), 3);
+        // Both chroma planes in one direction, in both, and moved down only.
+        assert_eq!(passes(Colour::Yuv(HD), Colour::Yuv(Yuv { sampling: Sampling::S422, ..HD })), 2);
+        assert_eq!(passes(Colour::Yuv(HD), Colour::Yuv(fine)), 4);
+        assert_eq!(passes(Colour::Yuv(HD), Colour::Yuv(Yuv { siting: Siting::TopLeft, ..HD })), 2);
+    }
 }

@@ -1,8 +1,8 @@
 //! `tonemap`: pictures for bright displays as an ordinary display shows them.
 //!
-//! Codes become light; light goes from BT.2020's primaries to BT.709's; the brightest of red, green and blue goes through
-//! the curve, and the others keep their share of it, so that hues stay; light becomes codes for a display with BT.1886's
-//! gamma of 2.4.
+//! Codes become light; light goes from BT.2020's primaries to BT.709's; the brightest of red, green and blue goes
+//! through the curve, and the others keep their share of it, so that hues stay; light becomes codes for a display with
+//! BT.1886's gamma of 2.4.
 
 mod gamut;
 mod light;

@@ -142,6 +142,7 @@ impl Pass for TonemapPass {
 
 /// Cut to 0 to 1; what is not a number is 0.
 #[inline(always)]
+#[expect(clippy::manual_clamp, reason = "clamp would keep what is not a number")]
 fn within(code: f32) -> f32 {
     code.max(0.0).min(1.0)
 }
