@@ -115,14 +115,14 @@ pub(super) fn widen(bytes: &[u8], step: usize, sample_bytes: usize, scale: f32, 
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn widen_bytes(codes: &[u8], scale: f32, out: &mut [f32]) {
     for (out, code) in out.iter_mut().zip(codes) {
         *out = f32::from(*code) * scale;
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn widen_pairs(codes: &[[u8; 2]], scale: f32, out: &mut [f32]) {
     for (out, code) in out.iter_mut().zip(codes) {
         *out = f32::from(u16::from_le_bytes(*code)) * scale;
@@ -153,14 +153,14 @@ fn code(sample: f32, scale: f32) -> u32 {
     ((sample.clamp(0.0, 1.0) * scale + 0.5).floor() + WHOLE).to_bits()
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn narrow_bytes(samples: &[f32], scale: f32, bytes: &mut [u8]) {
     for (out, sample) in bytes.iter_mut().zip(samples) {
         *out = code(*sample, scale) as u8;
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn narrow_pairs(samples: &[f32], scale: f32, bytes: &mut [[u8; 2]]) {
     for (out, sample) in bytes.iter_mut().zip(samples) {
         *out = (code(*sample, scale) as u16).to_le_bytes();

@@ -17,7 +17,7 @@ pub(super) const ABOUT: About = About {
     parse,
 };
 
-/// The narrowest blur still does a little, the widest reaches 257 rows up and down.
+/// The narrowest blur still does a little, the widest reaches 256 rows up and down.
 const SIGMAS: std::ops::RangeInclusive<f64> = 0.1..=64.0;
 
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl Gaussian {
 /// The weights of a Gaussian by distance; all taps together make 1.
 ///
 /// It is cut off at three deviations for samples of 8 bits, at four for more. Beside a step from black to white that
-/// leaves out 0.34 of a code at 8 bits, 0.13 at 12; three deviations would leave out 5.5 of 12 bits' codes, four at 8
-/// bits take a quarter longer and change nothing that can be seen.
+/// leaves out 0.34 of a code at 8 bits and 0.13 at 12, less than rounding; three deviations would leave out 5.5 at 12
+/// bits, and four take a third more taps.
 fn weights(sigma: f64, depth: u8) -> Vec<f32> {
     let deviations = if depth > 8 { 4.0 } else { 3.0 };
     let reach = (deviations * sigma).ceil() as i32;

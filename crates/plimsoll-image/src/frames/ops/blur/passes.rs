@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
 use super::super::edges::{pad_into, row_seen, rows_around};
-use super::weigh::{weigh_across, weigh_down};
+use super::weigh::{BLOCK, weigh_across, weigh_down};
 use crate::frames::graph::{Pass, Rows, RowsMut, twin};
 use crate::image::Size;
 
@@ -28,8 +28,8 @@ static DOWN: Kernel = Kernel {
     twin: twin::<DownPass>,
 };
 
-/// Columns of which all rows that a band sees are weighed before the next: few enough that they stay in the first cache.
-const COLUMNS: usize = 512;
+/// Samples that a band sees at once: few enough that they stay in the first cache, though each is read many times.
+const SEEN_MAX: usize = 8192;
 
 /// The uniform of `blur_across`; the WGSL says what each field means.
 #[repr(C)]
@@ -100,8 +100,9 @@ impl Pass for DownPass {
         let taps = 2 * self.reach as usize + 1;
         let seen = |at: i32| inputs[0].row(row_seen(rows.start, at - reach, self.height));
         let seen: Vec<&[f32]> = (0..(rows.len() + taps - 1) as i32).map(seen).collect();
-        for first in (0..width).step_by(COLUMNS) {
-            let columns = first..(first + COLUMNS).min(width);
+        let count = (SEEN_MAX / seen.len() / BLOCK).max(1) * BLOCK;
+        for first in (0..width).step_by(count) {
+            let columns = first..(first + count).min(width);
             for (y, seen) in rows.clone().zip(seen.windows(taps)) {
                 weigh_down(weights, seen, columns.clone(), outputs[0].row(y));
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use archmage::autoversion;
 
 /// Samples summed at once: their sums stay in registers while all taps go by.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 /// Samples summed at once where fewer than a block are left.
 const PIECE: usize = 8;
 

@@ -88,5 +88,8 @@ fn means_of_block<const N: usize>(taps: &[(f32, &[f32])], tone: f32, row: &[f32]
             weights[at] += weight;
         }
     }
-    std::array::from_fn(|at| own[at] + sums[at] / weights[at])
+    for at in 0..N {
+        sums[at] = own[at] + sums[at] / weights[at];
+    }
+    sums
 }
