@@ -19,6 +19,29 @@ fn every_way_agrees() {
     every_way("warp=3:1:30:4:28:15:-2:19:black:size=37x21", &SIZES[1..], BILINEAR);
 }
 
+/// Where rows come from in every direction: the CPU rung holds only rows that are still needed.
+#[test]
+fn the_cpu_rung_holds_the_rows_it_needs() {
+    let bench = Bench::new();
+    let format = formats(size(45, 203))[0];
+    let input = frame(format, 6);
+    let (w, h) = (45.0, 203.0);
+    for turn in 0..24 {
+        let angle = f64::from(turn) * 0.2618;
+        // A rectangle turned about its middle, pulled in at one corner.
+        let corners = [(-0.45, -0.4), (0.4, -0.5), (0.5, 0.35), (-0.3, 0.45)].map(|(x, y)| {
+            let (x, y) = (x * w, y * h);
+            (w / 2.0 + x * angle.cos() - y * angle.sin(), h / 2.0 + x * angle.sin() + y * angle.cos())
+        });
+        let corners = corners.map(|(x, y)| format!("{x:.3}:{y:.3}")).join(":");
+        for end in ["bilinear:edge", "bicubic:black:size=31x190"] {
+            let chain = bench.register(&format!("warp={corners}:{end}"));
+            let [cpu, twin] = [Way::Cpu, Way::Twin].map(|way| bench.run(&chain, way, &input));
+            assert!(cpu == twin, "turn {turn} {end}");
+        }
+    }
+}
+
 fn whole(width: u32, height: u32) -> String {
     format!("0:0:{width}:0:{width}:{height}:0:{height}")
 }

@@ -111,8 +111,19 @@ impl Pass for WarpPass {
         Size { width: self.width, height: self.height }
     }
 
-    fn reach(&self, _: &[f32], _: Range<u32>) -> Range<u32> {
-        0..self.input_height
+    /// A projective map takes lines to lines, so what lies farthest up and down comes from the corners of these rows.
+    fn reach(&self, table: &[f32], rows: Range<u32>) -> Range<u32> {
+        let (maps, _) = table.as_chunks::<FIGURES>();
+        let corners = [rows.start, rows.end - 1].into_iter().flat_map(|y| [(0, y), (self.width - 1, y)]);
+        let heights = corners.map(|(x, y)| {
+            let map = &maps[(y / TILE * self.tiles + x / TILE) as usize];
+            let (p, q) = (away(x, middle(x / TILE, self.width)), away(y, middle(y / TILE, self.height)));
+            map[1] + map[3] + (map[5] * p + map[7] * q) / (1.0 + (map[8] * p + map[9] * q))
+        });
+        let (top, bottom) = heights.fold((f32::MAX, f32::MIN), |(top, bottom), y| (top.min(y), bottom.max(y)));
+        // Bicubic looks one row before and two behind; one more is for what f32 leaves of a place.
+        let inside = |row: f32| row.clamp(0.0, (self.input_height - 1) as f32) as u32;
+        inside(top.floor() - 2.0)..inside(bottom.floor() + 3.0) + 1
     }
 
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
@@ -125,8 +136,8 @@ impl Pass for WarpPass {
                 let p = away(tile * TILE, middle(tile, self.width));
                 let places = places(map, p, q);
                 match self.cubic == 1 {
-                    true => (0..).zip(out).for_each(|(at, out)| *out = around.bicubic(&places, at)),
-                    false => (0..).zip(out).for_each(|(at, out)| *out = around.bilinear(&places, at)),
+                    true => around.fill(&places, out, 1, bicubic),
+                    false => around.fill(&places, out, 0, bilinear),
                 }
             }
         }
@@ -164,44 +175,69 @@ struct Around<'a> {
     pass: &'a WarpPass,
 }
 
-impl Around<'_> {
-    /// `N` samples of a row from `x` on.
+impl<'a> Around<'a> {
+    /// One row of a tile. Each sample is made by `interpolate` of `N` x `N` samples, `before` of them before its place
+    /// in each direction, and how far it is beyond it.
     #[inline(always)]
-    fn samples<const N: usize>(&self, x: i32, y: i32) -> [f32; N] {
-        let (last_x, last_y) = (self.pass.input_width as i32 - 1, self.pass.input_height as i32 - 1);
-        let inside_y = y.clamp(0, last_y);
-        let row = self.rows.row(inside_y as u32);
-        if x >= 0 && x + (N as i32 - 1) <= last_x && y == inside_y {
-            return std::array::from_fn(|at| row[x as usize + at]);
+    fn fill<const N: usize>(
+        &self,
+        places: &Places,
+        out: &mut [f32],
+        before: i32,
+        interpolate: impl Fn([[f32; N]; N], f32, f32) -> f32,
+    ) {
+        let mut y = places.y[0];
+        let mut rows = self.rows_from(y - before);
+        for (at, out) in out.iter_mut().enumerate() {
+            // Neighbours mostly come from the same rows, and to find a row takes a division.
+            if places.y[at] != y {
+                y = places.y[at];
+                rows = self.rows_from(y - before);
+            }
+            let samples = rows.map(|row| self.samples(row, places.x[at] - before));
+            *out = interpolate(samples, places.part_x[at], places.part_y[at]);
         }
+    }
+
+    /// `N` rows from `y` on; `None` for those that hold only what surrounds the plane.
+    #[inline(always)]
+    fn rows_from<const N: usize>(&self, y: i32) -> [Option<&'a [f32]>; N] {
         std::array::from_fn(|at| {
-            let x = x + at as i32;
-            let inside_x = x.clamp(0, last_x);
-            let outside = self.pass.edge == 0 && (x != inside_x || y != inside_y);
-            if outside { self.pass.fill } else { row[inside_x as usize] }
+            let row = y + at as i32;
+            let inside = row.clamp(0, self.pass.input_height as i32 - 1);
+            (self.pass.edge == 1 || row == inside).then(|| self.rows.row(inside as u32))
         })
     }
 
+    /// `N` samples of a row from `x` on.
     #[inline(always)]
-    fn bilinear(&self, places: &Places, at: usize) -> f32 {
-        let (x, y) = (places.x[at], places.y[at]);
-        let mix = |a: f32, b: f32, part: f32| a + (b - a) * part;
-        let [above, below] = [y, y + 1].map(|y| {
-            let [left, right] = self.samples(x, y);
-            mix(left, right, places.part_x[at])
-        });
-        mix(above, below, places.part_y[at])
+    fn samples<const N: usize>(&self, row: Option<&[f32]>, x: i32) -> [f32; N] {
+        let Some(row) = row else { return [self.pass.fill; N] };
+        // What lies before the row wraps around to far behind it.
+        if let Some(samples) = row.get(x as usize..).and_then(|rest| rest.first_chunk()) {
+            return *samples;
+        }
+        std::array::from_fn(|at| {
+            let x = x + at as i32;
+            let inside = x.clamp(0, self.pass.input_width as i32 - 1);
+            if self.pass.edge == 1 || x == inside { row[inside as usize] } else { self.pass.fill }
+        })
     }
+}
 
-    #[inline(always)]
-    fn bicubic(&self, places: &Places, at: usize) -> f32 {
-        let (x, y) = (places.x[at], places.y[at]);
-        let (across, down) = (weights(places.part_x[at]), weights(places.part_y[at]));
-        let sum = |samples: [f32; 4], weights: [f32; 4]| {
-            samples[0] * weights[0] + samples[1] * weights[1] + samples[2] * weights[2] + samples[3] * weights[3]
-        };
-        sum([y - 1, y, y + 1, y + 2].map(|y| sum(self.samples(x - 1, y), across)), down)
-    }
+#[inline(always)]
+fn bilinear([above, below]: [[f32; 2]; 2], part_x: f32, part_y: f32) -> f32 {
+    let mix = |[a, b]: [f32; 2], part: f32| a + (b - a) * part;
+    mix([mix(above, part_x), mix(below, part_x)], part_y)
+}
+
+#[inline(always)]
+fn bicubic(samples: [[f32; 4]; 4], part_x: f32, part_y: f32) -> f32 {
+    let (across, down) = (weights(part_x), weights(part_y));
+    let sum = |samples: [f32; 4], weights: [f32; 4]| {
+        samples[0] * weights[0] + samples[1] * weights[1] + samples[2] * weights[2] + samples[3] * weights[3]
+    };
+    sum(samples.map(|row| sum(row, across)), down)
 }
 
 /// Catmull and Rom's: through the samples, with their slopes.
