@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, completions, devices, profile, score, sim};
+use crate::commands::{bench, completions, devices, frames, profile, score, sim};
 use crate::machine_args::MachineArgs;
 
 /// Loads every GPU and CPU in the machine to the line, never past it.
@@ -18,8 +18,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    // Boxed: it has by far the most flags.
+    // Boxed: these have by far the most flags.
     Score(Box<score::Args>),
+    Frames(Box<frames::Args>),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]
@@ -32,6 +33,7 @@ pub(crate) enum Command {
 const EXAMPLES: &str = "\
 Examples:
   plimsoll score ref.png variants/*          how good is each?
+  plimsoll frames --op scale=50% a.y4m b.y4m half as large, on every device
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
   plimsoll bench --quick                     measure it, so that work goes where it ends first

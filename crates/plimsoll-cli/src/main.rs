@@ -14,13 +14,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{bench, completions, devices, profile, score, sim};
+use commands::{bench, completions, devices, frames, profile, score, sim};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     drivers::prepare(&cli.machine);
     let ended = match &cli.command {
         Command::Score(args) => score::run(args, &cli.machine),
+        Command::Frames(args) => frames::run(args, &cli.machine),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

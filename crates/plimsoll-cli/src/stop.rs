@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::{io, iter};
 
 use anstyle::{AnsiColor, Style};
+use plimsoll::StopSign;
 
 /// Why a command did not get to its end.
 #[derive(Debug)]
@@ -15,8 +16,8 @@ pub(crate) enum Stop {
     ReaderLeft,
     /// The user stopped it.
     Interrupted {
-        /// Whether a later run can go on from what is there.
-        kept: bool,
+        /// What is left of it, and how to go on.
+        left: String,
     },
     /// What was typed cannot be meant.
     Usage {
@@ -84,9 +85,8 @@ const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) fn exit_code(ended: Ended) -> ExitCode {
     match ended {
         Ok(()) | Err(Stop::ReaderLeft) => ExitCode::SUCCESS,
-        Err(Stop::Interrupted { kept }) => {
-            let next = if kept { "; the same command with --resume goes on" } else { "" };
-            anstream::eprintln!("{YELLOW}stopped:{YELLOW:#} finished rows are kept{next}");
+        Err(Stop::Interrupted { left }) => {
+            anstream::eprintln!("{YELLOW}stopped:{YELLOW:#} {left}");
             ExitCode::from(Stop::INTERRUPTED as u8)
         }
         Err(Stop::Usage { what }) => {
@@ -101,6 +101,22 @@ pub(crate) fn exit_code(ended: Ended) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The first Ctrl-C asks for an orderly end, the second ends at once.
+pub(crate) fn on_signal() -> StopSign {
+    let stop = StopSign::default();
+    let raised = stop.clone();
+    let handler = move || {
+        if raised.is_raised() {
+            std::process::exit(Stop::INTERRUPTED);
+        }
+        raised.raise();
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        warn(format_args!("Ctrl-C will end the run at once: {error}"));
+    }
+    stop
 }
 
 /// Tells of something that did not stop the work.

@@ -1,11 +1,16 @@
-//! Picks among devices that could take the same rung.
-//! Never looks at memory or health: only devices that may take the task are offered to it.
+//! Picks among devices that could take a task, each with the best rung that it could take it on. All rungs offered are
+//! of equal quality, so the answer is the same wherever it goes.
+//! Never looks at memory or health: only devices that may take the task are offered to it. Picking changes nothing;
+//! [`Balancer::count`] does, once for each task that is placed. A task that follows its sequence is not picked for, but
+//! counts where it is placed: the free tasks then go to the others, until the shares are right again.
 //! Invariant: a device offered often enough is picked, measured or not.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::DeviceId;
 
@@ -13,7 +18,7 @@ use crate::DeviceId;
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// One after the other.
+    /// One after the other: the device whose last task was placed longest ago.
     RoundRobin,
     /// The device with the fewest tasks per slot.
     LeastLoaded,
@@ -31,7 +36,8 @@ impl Strategy {
     pub const ALL: [Self; 5] =
         [Self::RoundRobin, Self::LeastLoaded, Self::WeightedCapacity, Self::AdaptiveThroughput, Self::EarliestFinish];
 
-    /// Whether the share of each device is fixed: a task then stays where it was placed, even if another device is idle.
+    /// Whether the share of each device is fixed: a task then stays where it was placed, even if another device is idle
+    /// or its own has no room for it yet.
     pub(crate) fn keeps_shares(self) -> bool {
         matches!(self, Self::RoundRobin | Self::WeightedCapacity)
     }
@@ -65,76 +71,110 @@ impl FromStr for Strategy {
     }
 }
 
-/// A device that could take the task.
-#[derive(Copy, Clone, Debug)]
+/// A device that could take the task, and the best rung that it could take it on.
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Offer {
     pub(crate) device: DeviceId,
+    pub(crate) rung: usize,
     pub(crate) slots: usize,
     pub(crate) depth: usize,
     pub(crate) weight: Option<f64>,
     pub(crate) units_per_second: Option<f64>,
 }
 
-/// What picking remembers.
+/// The devices that could take a task, in their order.
+pub(crate) type Offers = SmallVec<[Offer; 8]>;
+
+type Shares = SmallVec<[f64; 8]>;
+
+/// Credit is kept within this many tasks, so that what was placed without a choice is made up for, but not for ever.
+const CREDIT_MAX: f64 = 4.0;
+
+/// What picking remembers of each device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Balancer {
-    last: Option<DeviceId>,
-    credit: Vec<f64>,
+    standings: Vec<Standing>,
+    placed: u64,
+}
+
+#[derive(Copy, Clone, Debug, Default)]
+struct Standing {
+    /// The number of the task that was placed there last; 0 if none was.
+    last: u64,
+    /// Its share of all tasks placed, less those placed there.
+    credit: f64,
 }
 
 impl Balancer {
     /// The index of the offer to take; `None` only if there are no offers.
-    pub(crate) fn pick(&mut self, strategy: Strategy, offers: &[Offer]) -> Option<usize> {
+    pub(crate) fn pick(&self, strategy: Strategy, offers: &[Offer]) -> Option<usize> {
         match strategy {
-            Strategy::RoundRobin => self.next_in_turn(offers),
-            Strategy::WeightedCapacity => self.by_weight(offers, |offer| offer.weight.unwrap_or(offer.slots as f64)),
-            Strategy::AdaptiveThroughput => self.by_throughput(offers),
-            Strategy::LeastLoaded | Strategy::EarliestFinish => least_loaded(offers),
-        }
-    }
-
-    fn next_in_turn(&mut self, offers: &[Offer]) -> Option<usize> {
-        let after = |offer: &Offer| self.last.is_none_or(|last| offer.device > last);
-        let at = offers.iter().position(after).or(if offers.is_empty() { None } else { Some(0) })?;
-        self.last = Some(offers[at].device);
-        Some(at)
-    }
-
-    /// A device without figures counts as the mean of the others, so it gets its turn and its figures.
-    fn by_throughput(&mut self, offers: &[Offer]) -> Option<usize> {
-        let known: Vec<f64> = offers.iter().filter_map(|offer| offer.units_per_second).collect();
-        let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
-        self.by_weight(offers, |offer| offer.units_per_second.unwrap_or(mean) * offer.slots as f64)
-    }
-
-    /// Each pick gives every offer its weight in credit and takes the sum from the one picked: over any run of picks
-    /// each device is within one pick of its share.
-    fn by_weight(&mut self, offers: &[Offer], weight: impl Fn(&Offer) -> f64) -> Option<usize> {
-        let sum: f64 = offers.iter().map(&weight).sum();
-        let mut best: Option<(usize, f64)> = None;
-        for (at, offer) in offers.iter().enumerate() {
-            let credit = self.credit_of(offer.device);
-            *credit += weight(offer) / sum.max(f64::MIN_POSITIVE);
-            if best.is_none_or(|(_, most)| *credit > most) {
-                best = Some((at, *credit));
+            Strategy::RoundRobin => {
+                first_by(offers, |at| (self.standing(&offers[at]).last, offers[at].device), Ord::cmp)
+            }
+            Strategy::WeightedCapacity | Strategy::AdaptiveThroughput => {
+                let shares = shares(strategy, offers);
+                let due = |at: usize| -(self.standing(&offers[at]).credit + shares[at]);
+                first_by(offers, due, f64::total_cmp)
+            }
+            Strategy::LeastLoaded | Strategy::EarliestFinish => {
+                let load = |at: usize| (offers[at].depth as f64 / offers[at].slots.max(1) as f64, offers[at].rung);
+                first_by(offers, load, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
             }
         }
-        let (at, _) = best?;
-        *self.credit_of(offers[at].device) -= 1.0;
-        Some(at)
     }
 
-    fn credit_of(&mut self, device: DeviceId) -> &mut f64 {
-        if self.credit.len() <= device.index() {
-            self.credit.resize(device.index() + 1, 0.0);
+    /// A task was placed on the `at`-th of these: every offer gets its share of a task in credit, and the one that got
+    /// the task pays for it. Over any run of picks each device is within one task of its share.
+    pub(crate) fn count(&mut self, strategy: Strategy, offers: &[Offer], at: usize) {
+        let shares = shares(strategy, offers);
+        for (offer, share) in offers.iter().zip(shares) {
+            self.standing_mut(offer.device).credit += share;
         }
-        &mut self.credit[device.index()]
+        self.placed += 1;
+        let last = self.placed;
+        let taker = self.standing_mut(offers[at].device);
+        taker.last = last;
+        taker.credit -= 1.0;
+        for offer in offers {
+            let standing = self.standing_mut(offer.device);
+            standing.credit = standing.credit.clamp(-CREDIT_MAX, CREDIT_MAX);
+        }
+    }
+
+    fn standing(&self, offer: &Offer) -> Standing {
+        self.standings.get(offer.device.index()).copied().unwrap_or_default()
+    }
+
+    fn standing_mut(&mut self, device: DeviceId) -> &mut Standing {
+        if self.standings.len() <= device.index() {
+            self.standings.resize(device.index() + 1, Standing::default());
+        }
+        &mut self.standings[device.index()]
     }
 }
 
-fn least_loaded(offers: &[Offer]) -> Option<usize> {
-    let load = |offer: &Offer| offer.depth as f64 / offer.slots.max(1) as f64;
-    (0..offers.len()).min_by(|&a, &b| load(&offers[a]).total_cmp(&load(&offers[b])))
+/// The index of the smallest, and of equals the first.
+fn first_by<K>(offers: &[Offer], key: impl Fn(usize) -> K, order: impl Fn(&K, &K) -> Ordering) -> Option<usize> {
+    (0..offers.len()).min_by(|&a, &b| order(&key(a), &key(b)))
+}
+
+/// What part of a task is due to each offer.
+fn shares(strategy: Strategy, offers: &[Offer]) -> Shares {
+    let weights: Shares = match strategy {
+        Strategy::WeightedCapacity => offers.iter().map(|offer| offer.weight.unwrap_or(offer.slots as f64)).collect(),
+        Strategy::AdaptiveThroughput => throughputs(offers),
+        _ => offers.iter().map(|_| 1.0).collect(),
+    };
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum.max(f64::MIN_POSITIVE)).collect()
+}
+
+/// A device without figures counts as the mean of the others, so it gets its turn and its figures.
+fn throughputs(offers: &[Offer]) -> Shares {
+    let known: Shares = offers.iter().filter_map(|offer| offer.units_per_second).collect();
+    let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
+    offers.iter().map(|offer| offer.units_per_second.unwrap_or(mean) * offer.slots as f64).collect()
 }
 
 #[cfg(test)]
@@ -142,13 +182,18 @@ mod tests {
     use super::*;
 
     fn offer(device: u16) -> Offer {
-        Offer { device: DeviceId(device), slots: 1, depth: 0, weight: None, units_per_second: None }
+        Offer { device: DeviceId(device), rung: 0, slots: 1, depth: 0, weight: None, units_per_second: None }
     }
 
     fn shares(strategy: Strategy, offers: &[Offer], picks: usize) -> Vec<usize> {
         let mut balancer = Balancer::default();
         let mut counts = vec![0; offers.len()];
-        (0..picks).for_each(|_| counts[balancer.pick(strategy, offers).unwrap()] += 1);
+        for _ in 0..picks {
+            let at = balancer.pick(strategy, offers).unwrap();
+            assert_eq!(balancer.pick(strategy, offers), Some(at), "picking changes nothing");
+            balancer.count(strategy, offers, at);
+            counts[at] += 1;
+        }
         counts
     }
 
@@ -178,6 +223,35 @@ mod tests {
         let narrow = Offer { slots: 1, depth: 2, ..offer(1) };
         assert_eq!(Balancer::default().pick(Strategy::LeastLoaded, &[narrow, wide]), Some(1));
         assert_eq!(Balancer::default().pick(Strategy::LeastLoaded, &[]), None);
+    }
+
+    #[test]
+    fn of_equal_loads_the_better_rung_is_picked() {
+        let offers = [Offer { rung: 1, ..offer(0) }, offer(1)];
+        assert_eq!(Balancer::default().pick(Strategy::LeastLoaded, &offers), Some(1));
+    }
+
+    /// Every other task is placed on the first device without a choice: the others share the rest, all of them.
+    #[test]
+    fn what_is_placed_without_a_choice_counts_where_it_is() {
+        for strategy in [Strategy::RoundRobin, Strategy::WeightedCapacity] {
+            let offers = [offer(0), offer(1), offer(2)];
+            let mut balancer = Balancer::default();
+            let mut counts = [0; 3];
+            for _ in 0..60 {
+                balancer.count(strategy, &offers, 0);
+                let at = balancer.pick(strategy, &offers).unwrap();
+                balancer.count(strategy, &offers, at);
+                counts[at] += 1;
+            }
+            assert_eq!(counts, [0, 30, 30], "{strategy}");
+            let first = (0..30).find(|_| {
+                let at = balancer.pick(strategy, &offers).unwrap();
+                balancer.count(strategy, &offers, at);
+                at == 0
+            });
+            assert!(first.is_some(), "{strategy}: it is not made up for without end");
+        }
     }
 
     #[test]

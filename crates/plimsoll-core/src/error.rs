@@ -39,7 +39,9 @@ pub enum Refusal {
         /// By how much.
         by: Nanos,
     },
-    /// The strategy picked another device for this rung.
+    /// The tasks of its sequence are on another device.
+    SequenceElsewhere,
+    /// The strategy picked another device, or this device has a better rung for it.
     OtherDevicePicked,
 }
 
@@ -63,6 +65,7 @@ impl fmt::Display for Refusal {
             Self::FailedBefore { units } => write!(f, "ran out of memory before at {units} units"),
             Self::TriedAlready => write!(f, "tried already"),
             Self::FinishesLater { by } => write!(f, "would finish {by} later"),
+            Self::SequenceElsewhere => write!(f, "its sequence is on another device"),
             Self::OtherDevicePicked => write!(f, "the strategy picked another device"),
         }
     }

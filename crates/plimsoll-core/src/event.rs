@@ -166,6 +166,13 @@ pub enum What {
         /// Which.
         device: DeviceId,
     },
+    /// Another number of a device's slots is used at once from now on.
+    WidthChanged {
+        /// Which.
+        device: DeviceId,
+        /// How many.
+        slots: u16,
+    },
     /// A device's line moved, or is told for the first time since the device takes work.
     LineMoved {
         /// Which.

@@ -11,6 +11,9 @@ use crate::{Moment, Nanos};
 pub const RETRY_MIN: Nanos = Nanos::millis(100);
 /// The longest wait between two tries: long enough to cost nothing, short enough for a driver update to be noticed.
 pub const RETRY_MAX: Nanos = Nanos::seconds(60);
+/// Faults in a row, of different tasks and without a result in between, from which on a device waits before it is tried
+/// again: it passes its check, and still does no work. Before that it is tried again at once.
+pub const FAULTS_MAX: u32 = 3;
 /// Failed tries in a row after which a device counts as gone for this process: almost eleven minutes of trying.
 pub const TRIES_MAX: u32 = 20;
 
@@ -82,11 +85,13 @@ impl Health {
         }
     }
 
-    /// The health after a fault: the first try comes at once, later ones wait twice as long each time.
+    /// The health after a fault, the `in_a_row`-th without a result in between: the first try comes at once, later ones
+    /// wait twice as long each time; from the [`FAULTS_MAX`]-th fault on the first try waits too, longer with each.
     #[must_use]
-    pub fn after_fault(self, ailment: Ailment, now: Moment) -> Self {
+    pub fn after_fault(self, ailment: Ailment, now: Moment, in_a_row: u32) -> Self {
+        let wait = in_a_row.checked_sub(FAULTS_MAX).map_or(Nanos::ZERO, pause);
         match self {
-            Self::Well => Self::Quarantined { ailment, retry_at: Some(now), tries: 0 },
+            Self::Well => Self::Quarantined { ailment, retry_at: Some(now + wait), tries: 0 },
             unwell => unwell,
         }
     }
@@ -97,8 +102,7 @@ impl Health {
         match self {
             Self::Quarantined { ailment, tries, .. } if tries + 1 >= TRIES_MAX => Self::Gone { ailment },
             Self::Quarantined { ailment, tries, .. } => {
-                let wait = Nanos(RETRY_MIN.0.saturating_mul(1 << tries.min(20))).min(RETRY_MAX);
-                Self::Quarantined { ailment, retry_at: Some(now + wait), tries: tries + 1 }
+                Self::Quarantined { ailment, retry_at: Some(now + pause(tries)), tries: tries + 1 }
             }
             other => other,
         }
@@ -124,6 +128,11 @@ impl Health {
     }
 }
 
+/// Twice as long each time.
+fn pause(times: u32) -> Nanos {
+    Nanos(RETRY_MIN.0.saturating_mul(1 << times.min(20))).min(RETRY_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +140,7 @@ mod tests {
     #[test]
     fn tries_come_at_once_then_ever_later_then_stop() {
         let mut now = Moment(1_000);
-        let mut health = Health::Well.after_fault(Ailment::Lost, now);
+        let mut health = Health::Well.after_fault(Ailment::Lost, now, 1);
         assert!(health.begin_try(now), "the first try is at once");
         assert!(!health.begin_try(now), "one try at a time");
         let mut waits = Vec::new();
@@ -146,5 +155,14 @@ mod tests {
         assert_eq!(waits[0], RETRY_MIN);
         assert!(waits.is_sorted() && waits.last() == Some(&RETRY_MAX));
         assert_eq!(waits.len() as u32 + 1, TRIES_MAX);
+    }
+
+    #[test]
+    fn a_device_that_passes_its_check_and_fails_again_waits_ever_longer() {
+        let now = Moment(1_000);
+        let waits = (1..=20).map(|in_a_row| Health::Well.after_fault(Ailment::Lost, now, in_a_row).retry_at());
+        let waits: Vec<Nanos> = waits.map(|at| at.expect("it is tried again").since(now)).collect();
+        assert_eq!(waits[..4], [Nanos::ZERO, Nanos::ZERO, RETRY_MIN, Nanos(2 * RETRY_MIN.0)]);
+        assert!(waits.is_sorted() && waits.last() == Some(&RETRY_MAX));
     }
 }

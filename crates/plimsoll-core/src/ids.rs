@@ -119,6 +119,11 @@ impl fmt::Display for TaskId {
 #[serde(transparent)]
 pub struct SessionId(pub u64);
 
+/// Tasks that belong together, such as the frames of one film: they stay on one device as long as it is well.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SequenceId(pub u64);
+
 /// The hash of some content (xxh3, 128 bits): equal keys are taken to be equal content.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

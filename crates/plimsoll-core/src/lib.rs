@@ -24,11 +24,12 @@ mod sessions;
 pub mod stats;
 pub mod task;
 mod units;
+mod width;
 
 pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};
 pub use health::Ailment;
-pub use ids::{ContentKey, DeviceId, DeviceSet, SessionId, TaskId, WorkloadId};
+pub use ids::{ContentKey, DeviceId, DeviceSet, SequenceId, SessionId, TaskId, WorkloadId};
 pub use ledger::Shortfall;
 pub use rung::{DeviceKind, Footprint, Ladder, Place, Rung};
 pub use scheduler::Scheduler;

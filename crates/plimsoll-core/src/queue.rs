@@ -12,7 +12,7 @@ pub(crate) struct QueueKey {
     /// When it would have been submitted at the lowest priority to stand here: see `arbiter`.
     pub(crate) turn: Moment,
     /// The order of submission, or the rank in a plan. Unique.
-    pub(crate) sequence: u64,
+    pub(crate) order: u64,
 }
 
 /// The tasks placed on one device. In submission order both ends cost O(1); a jump of the queue moves the rest.
@@ -71,24 +71,24 @@ mod tests {
 
     use super::*;
 
-    fn key(turn: u64, sequence: u64) -> QueueKey {
-        QueueKey { turn: Moment(turn), sequence }
+    fn key(turn: u64, order: u64) -> QueueKey {
+        QueueKey { turn: Moment(turn), order }
     }
 
     proptest! {
         #[test]
         fn order_is_by_key_whatever_the_order_of_pushes(turns in proptest::collection::vec(0..20_u64, 0..60)) {
             let mut queue = DeviceQueue::default();
-            for (sequence, &turn) in turns.iter().enumerate() {
-                queue.push(key(turn, sequence as u64), TaskId(sequence as u64));
+            for (order, &turn) in turns.iter().enumerate() {
+                queue.push(key(turn, order as u64), TaskId(order as u64));
             }
             let mut expected: Vec<_> = turns.iter().enumerate().map(|(s, &t)| (t, s as u64)).collect();
             expected.sort_unstable();
             prop_assert_eq!(queue.iter().map(|task| task.0).collect::<Vec<_>>(),
                 expected.iter().map(|&(_, s)| s).collect::<Vec<_>>());
-            for (turn, sequence) in expected.into_iter().rev() {
-                prop_assert!(queue.remove(key(turn, sequence)));
-                prop_assert!(!queue.remove(key(turn, sequence)));
+            for (turn, order) in expected.into_iter().rev() {
+                prop_assert!(queue.remove(key(turn, order)));
+                prop_assert!(!queue.remove(key(turn, order)));
             }
             prop_assert!(queue.is_empty());
         }

@@ -15,9 +15,13 @@ pub struct DeviceStats {
     pub(crate) dispatched: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
+    pub(crate) retried: u64,
     pub(crate) busy: Nanos,
     pub(crate) units_per_second: Option<f64>,
     run_times: Histogram,
+    /// The time that its slots had until the width last changed, and when that was.
+    slot_time: Nanos,
+    slot_time_until: Nanos,
 }
 
 impl DeviceStats {
@@ -37,13 +41,25 @@ impl DeviceStats {
         self.busy += took;
     }
 
+    /// So many slots were in use until `elapsed` after the start.
+    pub(crate) fn width_was(&mut self, elapsed: Nanos, slots: usize) {
+        self.slot_time = self.slot_time_at(elapsed, slots);
+        self.slot_time_until = elapsed;
+    }
+
+    fn slot_time_at(&self, elapsed: Nanos, slots: usize) -> Nanos {
+        self.slot_time + Nanos((elapsed - self.slot_time_until).0.saturating_mul(slots as u64))
+    }
+
     /// The figures for people and machines, `elapsed` after the start.
     pub(crate) fn report(&self, elapsed: Nanos, slots: usize, depth: usize) -> DeviceReport {
-        let available = elapsed.as_secs_f64() * slots as f64;
+        let available = self.slot_time_at(elapsed, slots).as_secs_f64();
         DeviceReport {
+            slots_used: slots,
             dispatched: self.dispatched,
             completed: self.completed,
             failed: self.failed,
+            retried: self.retried,
             depth,
             units_per_second: self.units_per_second.unwrap_or(0.0),
             busy_share: if available > 0.0 { (self.busy.as_secs_f64() / available).min(1.0) } else { 0.0 },
@@ -63,11 +79,15 @@ pub struct DeviceReport {
     pub completed: u64,
     /// Attempts that failed.
     pub failed: u64,
+    /// Of those started, attempts at tasks that had failed elsewhere or before.
+    pub retried: u64,
+    /// Slots in use at once now: what was measured to be best, for a device that leaves that to be measured.
+    pub slots_used: usize,
     /// Tasks queued or running now.
     pub depth: usize,
     /// Moving average of units per second of one slot.
     pub units_per_second: f64,
-    /// Share of its slots' time spent running, from 0 to 1.
+    /// Share of the time of its slots in use spent running, from 0 to 1.
     pub busy_share: f64,
     /// Half of the runs took at most this.
     pub p50: Option<Nanos>,
@@ -90,5 +110,8 @@ mod tests {
         assert_eq!((report.completed, report.failed, report.depth), (1, 1, 3));
         assert!((report.busy_share - 0.5).abs() < 1e-9);
         assert!((report.units_per_second - 10.0).abs() < 1e-9);
+        stats.width_was(Nanos::seconds(2), 2);
+        let later = stats.report(Nanos::seconds(6), 1, 0);
+        assert!((later.busy_share - 0.25).abs() < 1e-9, "two of 2 × 2 + 4 × 1 slot seconds: {later:?}");
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::{Bytes, ContentKey, DeviceSet, Ladder, Moment, Quality, TaskId, WorkloadId};
+use crate::{Bytes, ContentKey, DeviceSet, Ladder, Moment, Quality, SequenceId, TaskId, WorkloadId};
 
 /// How urgent a task is.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -80,6 +80,8 @@ pub struct TaskSpec {
     pub devices: DeviceSet,
     /// Tasks that must have succeeded before this one may start.
     pub after: SmallVec<[TaskId; 2]>,
+    /// The sequence it is part of: it runs where the one before it did, as long as that device is well and can take it.
+    pub sequence: Option<SequenceId>,
 }
 
 impl TaskSpec {
@@ -98,6 +100,7 @@ impl TaskSpec {
             rung: None,
             devices: DeviceSet::ALL,
             after: SmallVec::new(),
+            sequence: None,
         }
     }
 

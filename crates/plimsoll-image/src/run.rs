@@ -14,6 +14,9 @@ pub(crate) struct Run<'a> {
 /// Pixels of one workgroup in each direction: every kernel over a plane has `@workgroup_size(16, 16)`.
 const GROUP: u32 = 16;
 
+/// Pixels in one direction that a launch over a plane covers at most.
+pub(crate) const SIDE_MAX: u32 = Kernel::GROUPS_LIMIT * GROUP;
+
 impl Run<'_> {
     /// A buffer for this many 32-bit words.
     pub(crate) fn allocate(&mut self, words: u64) -> Result<Buffer, Fault> {

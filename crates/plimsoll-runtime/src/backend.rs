@@ -43,7 +43,8 @@ impl Buffer {
 pub struct Launch<'a> {
     /// What to run.
     pub kernel: &'static Kernel,
-    /// Its buffers, in the order of [`Kernel::bindings`]; each buffer at most once.
+    /// Its buffers, in the order of [`Kernel::bindings`]; one that is written is bound once, one that is only read may
+    /// be bound several times.
     pub buffers: &'a [&'a Buffer],
     /// Its parameters, exactly [`Kernel::params`] bytes.
     pub params: &'a [u8],

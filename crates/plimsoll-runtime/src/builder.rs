@@ -185,6 +185,7 @@ impl Builder {
             let mut spec = DeviceSpec::new(facts.kind, facts.slots, Bytes::ZERO);
             (spec.memory, spec.margin) = device.memory().for_the_line(device.overhead(), self.margin);
             spec.weight = self.weights.iter().find(|(of, _)| *of == at).map(|(_, weight)| *weight);
+            spec.width_first = device.width_first();
             spec.stall_after = self.stall_after.or((facts.kind == DeviceKind::Gpu).then_some(GPU_STALL));
             scheduler.add_device(spec);
         }
@@ -215,7 +216,7 @@ fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
     for (at, opened) in shared.devices.iter().enumerate() {
         for slot in 0..opened.device.facts().slots.max(1) {
             let shared = Arc::clone(shared);
-            let work = move || work_whatever_happens(Slot::new(shared, DeviceId(at as u16)));
+            let work = move || work_whatever_happens(Slot::new(shared, DeviceId(at as u16), slot));
             threads.extend(spawn(format!("plimsoll-{at}.{slot}"), work));
         }
     }

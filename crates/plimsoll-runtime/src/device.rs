@@ -24,7 +24,7 @@ pub struct DeviceFacts {
     pub key: String,
     /// Where it sits, for example `0000:01:00.0`; empty if the platform does not say.
     pub bus: String,
-    /// How many tasks run on it at once.
+    /// How many tasks run on it at once at the most.
     pub slots: usize,
 }
 
@@ -56,10 +56,12 @@ pub struct MemoryReading {
 }
 
 impl MemoryReading {
-    /// The memory as the line is drawn from it, and the margin with the limit in it. What open slots hold for
-    /// themselves (`overhead`) is nobody's to promise: it counts as used by others, and comes off the limit.
+    /// The memory as the line is drawn from it, and the margin with the limit in it. What slots hold for themselves
+    /// once all are open (`overhead`) is nobody's to promise: it counts as used by others, whether they are open yet or
+    /// not, and comes off the limit.
     pub fn for_the_line(&self, overhead: Bytes, margin: Margin) -> (Memory, Margin) {
-        let memory = Memory { capacity: self.capacity, free: self.free, ours: self.ours - overhead };
+        let held = self.ours.min(overhead);
+        let memory = Memory { capacity: self.capacity, free: self.free - (overhead - held), ours: self.ours - held };
         let limits = self.limit.map(|limit| limit - overhead).into_iter().chain(margin.limit);
         (memory, Margin { limit: limits.min(), ..margin })
     }
@@ -77,6 +79,12 @@ pub trait Device: Send + Sync {
     /// [`MemoryReading::ours`], and no task may be promised them.
     fn overhead(&self) -> Bytes {
         Bytes::ZERO
+    }
+
+    /// How many of its slots are used at once to begin with, if how many are best is to be measured; `None` always uses
+    /// all of them.
+    fn width_first(&self) -> Option<usize> {
+        None
     }
 
     /// Opens one worker's way to it. Called on the worker's own thread.

@@ -5,7 +5,7 @@
 use plimsoll_core::{Bytes, Fault};
 
 use crate::backend::{Buffer, Launch};
-use crate::kernel::Kernel;
+use crate::kernel::{Access, Kernel};
 
 /// A call that no device can do as asked. Always the workload's mistake, hence [`Fault::WorkFailed`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum Misuse {
         /// How many the launch carries.
         got: usize,
     },
-    /// One buffer bound twice.
+    /// One buffer bound twice, once at least to be written.
     #[error("kernel '{kernel}' got one buffer as bindings {first} and {second}")]
     SameBuffer {
         /// The kernel.
@@ -106,7 +106,11 @@ pub fn check_launch(launch: &Launch<'_>) -> Result<(), Misuse> {
         return Err(Misuse::BufferCount { kernel, wanted: bindings.len(), got: launch.buffers.len() });
     }
     for (second, buffer) in launch.buffers.iter().enumerate() {
-        if let Some(first) = launch.buffers[..second].iter().position(|other| std::ptr::eq(*other, *buffer)) {
+        let clash = |first: &usize| {
+            std::ptr::eq(launch.buffers[*first], *buffer)
+                && [bindings[*first], bindings[second]].contains(&Access::Write)
+        };
+        if let Some(first) = (0..second).find(clash) {
             return Err(Misuse::SameBuffer { kernel, first, second });
         }
     }

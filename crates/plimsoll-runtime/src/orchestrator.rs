@@ -332,7 +332,7 @@ impl Orchestrator {
         let _ = self.save_profile();
         let mut board = self.shared.lock();
         board.stage = Stage::Closing;
-        for bell in 0..self.shared.devices.len() + 2 {
+        for bell in 0..self.shared.bell_count() {
             board.ring_all(bell);
         }
         self.shared.release(board);

@@ -54,6 +54,8 @@ pub(crate) struct Board {
     pub(crate) orders: Vec<Order>,
     /// The attendant sleeps without a time limit: wake it when work arrives.
     pub(crate) attendant_dozes: bool,
+    /// How many slots of each device were in use when the lock was last released.
+    widths: Vec<usize>,
 }
 
 /// How far along the orchestrator is in its life.
@@ -90,8 +92,9 @@ impl Shared {
         clock: Clock,
         listeners: Vec<Box<dyn Listener>>,
     ) -> Self {
-        let bells = devices.len() + 2;
-        let board = Board { scheduler, stage: Stage::Working, orders: Vec::new(), attendant_dozes: false };
+        let bells = 2 * devices.len() + 2;
+        let widths = (0..devices.len()).map(|at| scheduler.width(DeviceId(at as u16))).collect();
+        let board = Board { scheduler, stage: Stage::Working, orders: Vec::new(), attendant_dozes: false, widths };
         Self {
             id: ORCHESTRATORS.fetch_add(1, Ordering::Relaxed),
             registrations: AtomicU64::new(0),
@@ -110,6 +113,16 @@ impl Shared {
 
     pub(crate) fn attendant_bell(&self) -> usize {
         self.devices.len() + 1
+    }
+
+    /// Slots beyond those in use sleep here until more are wanted: a ring for work never reaches one that may not take
+    /// any.
+    pub(crate) fn spare_bell(&self, device: DeviceId) -> usize {
+        self.devices.len() + 2 + device.index()
+    }
+
+    pub(crate) fn bell_count(&self) -> usize {
+        2 * self.devices.len() + 2
     }
 
     pub(crate) fn lock(&self) -> Held<'_, Board> {
@@ -148,6 +161,7 @@ impl Shared {
         if !wakes.is_empty() {
             for device in (0..self.devices.len()).filter(|at| wakes.contains(DeviceId(*at as u16))) {
                 board.ring(device);
+                self.ring_if_width_changed(board, DeviceId(device as u16));
             }
         }
         let events = board.scheduler.drain_events();
@@ -165,6 +179,15 @@ impl Shared {
             self.ring_for_room(board);
         }
         Some(News { endings, discards: board.scheduler.drain_discards(), events })
+    }
+
+    /// Who may take work is another question now: every slot of the device asks it again.
+    fn ring_if_width_changed(&self, board: &mut Held<'_, Board>, device: DeviceId) {
+        let width = board.scheduler.width(device);
+        if std::mem::replace(&mut board.widths[device.index()], width) != width {
+            board.ring_all(device.index());
+            board.ring_all(self.spare_bell(device));
+        }
     }
 
     /// Tasks ended: who waits for room should look.

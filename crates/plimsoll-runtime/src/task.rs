@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::task::{Priority, ReferenceUse};
-use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, TaskId};
+use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, SequenceId, TaskId};
 use smallvec::SmallVec;
 
 use crate::workload::{Content, Workload};
@@ -45,6 +45,7 @@ pub(crate) struct Wishes {
     pub(crate) rung: Option<&'static str>,
     pub(crate) devices: DeviceSet,
     pub(crate) after: SmallVec<[TaskId; 2]>,
+    pub(crate) sequence: Option<SequenceId>,
 }
 
 impl<W: Workload> Task<W> {
@@ -108,6 +109,14 @@ impl<W: Workload> Task<W> {
     #[must_use]
     pub fn after(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
         self.wishes.after.extend(tasks);
+        self
+    }
+
+    /// Stays with the other tasks of this sequence: it runs on the device that the one before it was given to, as long
+    /// as that device is well and can take it. In which order they run is not said by this; see [`Task::after`].
+    #[must_use]
+    pub fn sequence(mut self, sequence: SequenceId) -> Self {
+        self.wishes.sequence = Some(sequence);
         self
     }
 }

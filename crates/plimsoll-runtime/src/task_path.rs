@@ -33,11 +33,12 @@ use plimsoll_core::{
 use smallvec::SmallVec;
 
 use crate::backend::Backend;
+use crate::bells::Held;
 use crate::gauge::Gauge;
 use crate::job::{Desk, Job, OpenSession, PreparedReference, Runtime, TypedJob};
 use crate::orchestrator::{SetRefused, TaskRefused};
 use crate::probe::check;
-use crate::shared::{Shared, Stage, drop_quietly, quietly};
+use crate::shared::{Board, Shared, Stage, drop_quietly, quietly};
 use crate::task::{SetMember, Task};
 use crate::workload::{Prepared, Workload};
 
@@ -97,6 +98,7 @@ pub(crate) fn describe<W: Workload>(
         rung: wishes.rung,
         devices: wishes.devices,
         after: wishes.after,
+        sequence: wishes.sequence,
     };
     let (desk, stopped) = (Arc::clone(desk), AtomicBool::new(false));
     (spec, Arc::new(TypedJob { desk, input, references, tag, stopped }))
@@ -234,6 +236,8 @@ pub(crate) fn wait_for_room(shared: &Shared, until: Option<Instant>) -> bool {
 pub(crate) struct Slot {
     shared: Arc<Shared>,
     device: DeviceId,
+    /// Counted from 0. Only as many as the scheduler wants are in use: see [`Slot::is_spare`].
+    index: usize,
     backend: Option<(u32, Box<dyn Backend>)>,
     gauge: Arc<Gauge>,
     /// Runs taken and not yet settled, so that nothing is lost if this thread's own code panics.
@@ -241,8 +245,8 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(shared: Arc<Shared>, device: DeviceId) -> Self {
-        Self { shared, device, backend: None, gauge: Arc::default(), in_hand: Vec::new() }
+    pub(crate) fn new(shared: Arc<Shared>, device: DeviceId, index: usize) -> Self {
+        Self { shared, device, index, backend: None, gauge: Arc::default(), in_hand: Vec::new() }
     }
 
     /// Works until the orchestrator closes.
@@ -268,17 +272,39 @@ impl Slot {
             shared.ring_for_room(&mut board);
         }
         loop {
-            self.take(&mut board.scheduler, now, bite);
+            let is_spare = self.is_spare(&board.scheduler);
+            if !is_spare {
+                self.take(&mut board.scheduler, now, bite);
+            }
             if !bite.is_empty() || board.stage == Stage::Closing || !delivery.is_empty() {
                 break;
             }
-            board = shared.release_to_sleep(board, self.device.index(), None);
+            board = if is_spare { self.sleep_as_spare(&shared, board) } else { self.sleep(&shared, board) };
             now = shared.now();
         }
         let go_on = board.stage != Stage::Closing || !bite.is_empty() || !delivery.is_empty();
         shared.release(board);
         delivery.hand_over();
         go_on
+    }
+
+    /// Whether the scheduler wants fewer slots of this device in use than come before this one.
+    fn is_spare(&self, scheduler: &crate::Core) -> bool {
+        self.index >= scheduler.width(self.device)
+    }
+
+    fn sleep<'a>(&self, shared: &'a Shared, board: Held<'a, Board>) -> Held<'a, Board> {
+        shared.release_to_sleep(board, self.device.index(), None)
+    }
+
+    /// A slot that is not in use holds no memory of its device. What it held goes outside the lock, then it looks again.
+    fn sleep_as_spare<'a>(&mut self, shared: &'a Shared, board: Held<'a, Board>) -> Held<'a, Board> {
+        let Some(held) = self.backend.take() else {
+            return shared.release_to_sleep(board, shared.spare_bell(self.device), None);
+        };
+        shared.release(board);
+        quietly(move || drop(held));
+        shared.lock()
     }
 
     fn take(&mut self, scheduler: &mut crate::Core, now: Moment, bite: &mut Vec<Assignment<Runtime>>) {

@@ -1,9 +1,11 @@
 //! A device that calculates on the CPU and fails when its script says so.
-//! Never sleeps: a stall is reported at once, with the time it would have taken.
+//! Never sleeps, unless it was given a pace: then each read lasts that long, outside all locks. A stall is reported at
+//! once, with the time it would have taken.
 //! Invariant: without a script it passes the same conformance suite as every other device.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plimsoll_core::{Bytes, DeviceKind, Fault, MemoryMoment, Nanos};
 use plimsoll_runtime::cpu::CpuBackend;
@@ -55,6 +57,8 @@ pub struct Calls {
     pub reads: u64,
     /// Attempts to reopen it.
     pub reopenings: u64,
+    /// Slots opened.
+    pub slots: u64,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +91,8 @@ struct Shared {
     inner_gauge: Arc<Gauge>,
     capacity: Bytes,
     others: AtomicU64,
+    /// How long a read lasts.
+    pace: Duration,
 }
 
 impl Shared {
@@ -111,6 +117,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct VirtualDevice {
     facts: DeviceFacts,
+    width_first: Option<usize>,
     shared: Arc<Shared>,
 }
 
@@ -157,9 +164,14 @@ impl Device for VirtualDevice {
         MemoryReading { capacity, free, limit: None, ours, source: "script" }
     }
 
+    fn width_first(&self) -> Option<usize> {
+        self.width_first
+    }
+
     fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {
         let life = {
-            let state = self.shared.state();
+            let mut state = self.shared.state();
+            state.calls.slots += 1;
             match &state.lost {
                 Some(detail) => return Err(Fault::DeviceLost { detail: detail.clone() }),
                 None => state.life,
@@ -193,12 +205,15 @@ pub struct VirtualDeviceBuilder {
     kind: DeviceKind,
     memory: Bytes,
     slots: usize,
+    width_first: Option<usize>,
+    pace: Duration,
     script: Vec<ScriptedFault>,
 }
 
 impl VirtualDeviceBuilder {
     fn new(name: &str, kind: DeviceKind) -> Self {
-        Self { name: name.to_owned(), kind, memory: Bytes::gib(1), slots: 1, script: Vec::new() }
+        let (memory, pace) = (Bytes::gib(1), Duration::ZERO);
+        Self { name: name.to_owned(), kind, memory, slots: 1, width_first: None, pace, script: Vec::new() }
     }
 
     /// The memory it has; 1 GiB without this.
@@ -212,6 +227,20 @@ impl VirtualDeviceBuilder {
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots.max(1);
+        self
+    }
+
+    /// Leaves it to be measured how many of its slots are best used at once, beginning with this many.
+    #[must_use]
+    pub fn width_first(mut self, slots: usize) -> Self {
+        self.width_first = Some(slots);
+        self
+    }
+
+    /// Every read lasts this long, beside those of other slots: a device of a known speed for benchmarks on real threads.
+    #[must_use]
+    pub fn pace(mut self, span: Duration) -> Self {
+        self.pace = span;
         self
     }
 
@@ -240,8 +269,9 @@ impl VirtualDeviceBuilder {
             inner_gauge: Arc::default(),
             capacity: self.memory,
             others: AtomicU64::new(0),
+            pace: self.pace,
         };
-        VirtualDevice { facts, shared: Arc::new(shared) }
+        VirtualDevice { facts, width_first: self.width_first, shared: Arc::new(shared) }
     }
 }
 
@@ -353,6 +383,9 @@ impl Backend for VirtualBackend {
             }
             state.now(ScriptedFault::WrongAnswer { read })
         };
+        if !self.shared.pace.is_zero() {
+            std::thread::sleep(self.shared.pace);
+        }
         self.inner.read(own, offset, into)?;
         if let (true, Some(byte)) = (scripted, into.first_mut()) {
             *byte ^= 0x40;

@@ -14,6 +14,7 @@ use crate::backend::{Home, WgpuBackend};
 use crate::discover::{Record, find};
 use crate::generation::Generation;
 use crate::inject::FaultInjection;
+use crate::logical::Slots;
 use crate::memory;
 use crate::staging::Sizes;
 
@@ -21,6 +22,7 @@ use crate::staging::Sizes;
 #[derive(Debug)]
 pub struct WgpuDevice {
     facts: DeviceFacts,
+    width_first: Option<usize>,
     record: Record,
     home: Home,
     /// The gauges of all logical devices of this card, this one's included.
@@ -53,7 +55,7 @@ pub(crate) struct Opening {
     pub(crate) record: Record,
     pub(crate) card: Arc<[Arc<Gauge>]>,
     pub(crate) index: usize,
-    pub(crate) slots: usize,
+    pub(crate) slots: Slots,
     pub(crate) limit: Option<Bytes>,
     pub(crate) answer_timeout: Duration,
 }
@@ -66,9 +68,10 @@ impl WgpuDevice {
         let figures = memory::read(&life.adapter, &record);
         let whole = memory::share(figures, card.len() as u64, Bytes::ZERO, Bytes::ZERO, limit).capacity;
         let ceiling = limit.map_or(whole, |limit| whole.min(limit));
-        let sizes = Sizes::for_capacity(ceiling);
+        let sizes = Sizes::for_capacity(ceiling, slots.most);
         Ok(Self {
-            facts: facts(&record, index, card.len(), slots),
+            facts: facts(&record, index, card.len(), slots.most),
+            width_first: slots.first,
             record,
             home: Home { gauge, ceiling, sizes, injection: Arc::default() },
             card,
@@ -110,6 +113,10 @@ impl Device for WgpuDevice {
 
     fn overhead(&self) -> Bytes {
         Bytes(self.home.sizes.total().0 * self.facts.slots as u64)
+    }
+
+    fn width_first(&self) -> Option<usize> {
+        self.width_first
     }
 
     fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {

@@ -24,8 +24,8 @@ pub struct OpenOptions {
     pub logical: usize,
     /// Bytes that each of them may use at most, if it has more.
     pub memory_limit: Option<Bytes>,
-    /// Tasks at once on each. Without this: 2 on hardware, so that one task's copies run beside another's kernels, and
-    /// 1 on a software GPU, where a second one only waits.
+    /// Tasks at once on each. Without this it is measured how many are best: up to 4 on hardware, where one task's copies
+    /// run beside another's kernels, and up to 2 on a software GPU, where a second one seldom does more than wait.
     pub slots: Option<usize>,
     /// How long a device may take to answer before it counts as stalled.
     pub answer_timeout: Duration,
@@ -72,6 +72,25 @@ impl Default for OpenOptions {
     }
 }
 
+/// How many slots a device has, and how many of them are used to begin with.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Slots {
+    pub(crate) most: usize,
+    /// `None` always uses all of them.
+    pub(crate) first: Option<usize>,
+}
+
+impl Slots {
+    fn usual(nature: Nature) -> Self {
+        let (first, most) = if nature == Nature::Software { (1, 2) } else { (2, 4) };
+        Self { most, first: Some(first) }
+    }
+
+    fn fixed(slots: usize) -> Self {
+        Self { most: slots.max(1), first: None }
+    }
+}
+
 impl FoundGpu {
     /// Opens the card as [`OpenOptions::logical`] devices.
     ///
@@ -80,13 +99,13 @@ impl FoundGpu {
     pub fn open(&self, options: &OpenOptions) -> Result<Vec<Arc<WgpuDevice>>, Fault> {
         let count = options.logical.clamp(1, OpenOptions::LOGICAL_LIMIT);
         let card: Arc<[Arc<Gauge>]> = (0..count).map(|_| Arc::default()).collect();
-        let usual_slots = if self.nature() == Nature::Software { 1 } else { 2 };
+        let slots = options.slots.map_or_else(|| Slots::usual(self.nature()), Slots::fixed);
         let open = |index| {
             WgpuDevice::open(Opening {
                 record: self.record.clone(),
                 card: Arc::clone(&card),
                 index,
-                slots: options.slots.unwrap_or(usual_slots).max(1),
+                slots,
                 limit: options.memory_limit,
                 answer_timeout: options.answer_timeout,
             })

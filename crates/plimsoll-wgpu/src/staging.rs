@@ -28,9 +28,10 @@ impl Sizes {
     /// The parameters of one launch.
     pub(crate) const UNIFORM: u64 = plimsoll_runtime::Kernel::PARAMS_LIMIT as u64;
 
-    /// One sixty-fourth of what the device may hold, within bounds: two slots then stay well inside the margin.
-    pub(crate) fn for_capacity(capacity: Bytes) -> Self {
-        let chunk = (capacity.0 / 64).clamp(Self::CHUNK_MIN, Self::CHUNK_MAX) & !255;
+    /// Of what the device may hold a thirty-second part for all slots together, within bounds: with all their buffers
+    /// they then stay within an eighth of it. One slot alone takes no more than one of two.
+    pub(crate) fn for_capacity(capacity: Bytes, slots: usize) -> Self {
+        let chunk = (capacity.0 / (32 * slots.max(2) as u64)).clamp(Self::CHUNK_MIN, Self::CHUNK_MAX) & !255;
         Self { chunk, poison: (chunk / 4).min(Self::POISON_MAX) }
     }
 
@@ -202,17 +203,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_slots_stay_within_an_eighth_of_the_device() {
+    fn all_slots_together_stay_within_an_eighth_of_the_device() {
         for capacity in [Bytes::mib(8), Bytes::mib(64), Bytes::gib(1), Bytes::gib(80)] {
-            let slots = Bytes(2 * Sizes::for_capacity(capacity).total().0);
-            assert!(slots.0 <= capacity.0 / 8, "{capacity}: {slots}");
+            for slots in 1..=4 {
+                let held = Bytes(slots * Sizes::for_capacity(capacity, slots as usize).total().0);
+                assert!(held.0 <= capacity.0 / 8, "{capacity}: {held} for {slots}");
+            }
         }
     }
 
     #[test]
     fn sizes_are_bounded_and_aligned() {
-        assert_eq!(Sizes::for_capacity(Bytes::MAX).chunk, Sizes::CHUNK_MAX);
-        assert_eq!(Sizes::for_capacity(Bytes::ZERO).chunk, Sizes::CHUNK_MIN);
-        assert_eq!(Sizes::for_capacity(Bytes(64 * 123_457)).chunk % 256, 0);
+        assert_eq!(Sizes::for_capacity(Bytes::MAX, 2).chunk, Sizes::CHUNK_MAX);
+        assert_eq!(Sizes::for_capacity(Bytes::ZERO, 2).chunk, Sizes::CHUNK_MIN);
+        assert_eq!(Sizes::for_capacity(Bytes(64 * 123_457), 2).chunk % 256, 0);
     }
 }

@@ -21,9 +21,11 @@
 //! ```
 
 pub mod bench;
+pub mod frames;
 pub mod machine;
 pub mod profile;
 pub mod score;
+mod stop;
 
 pub use machine::{Machine, MachineOptions};
 pub use plimsoll_core::balancer::Strategy;
@@ -32,9 +34,11 @@ pub use plimsoll_core::scheduler::{Candidate, Estimate, Report};
 pub use plimsoll_core::task::SessionShape;
 pub use plimsoll_core::{
     Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, Nanos, Place,
-    Priority, Quality, Refusal, Rung, Setback, Shortfall, SubmitRefusal, TaskError, TaskId,
+    Priority, Quality, Refusal, Rung, SequenceId, Setback, Shortfall, SubmitRefusal, TaskError, TaskId,
 };
-/// Images and their quality metrics.
+pub use stop::StopSign;
+
+/// Images, their quality metrics, and frame operations.
 pub use plimsoll_image as image;
 pub use plimsoll_runtime::profile_file::ProfileFile;
 pub use plimsoll_runtime::telemetry;

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;
+pub(crate) mod frames;
 pub(crate) mod profile;
 pub(crate) mod score;
 pub(crate) mod sim;

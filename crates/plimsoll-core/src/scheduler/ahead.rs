@@ -1,6 +1,6 @@
 //! Ahead: a set of tasks that is known as a whole is simulated before the first of them is committed.
 //! Never holds a task back for its plan: a device that is idle starts the next task it was given, and a task whose
-//! plan has expired goes wherever it finishes first.
+//! plan has expired goes wherever it finishes first. A set with sequences in it is not planned: its tasks stay together.
 
 use smallvec::SmallVec;
 
@@ -47,7 +47,7 @@ impl<H: Host> Scheduler<H> {
             self.workloads.ensure_cells(task.spec.workload, &task.spec.ladder, self.devices.len());
         }
         let plan = self.plan_ahead(now, &set);
-        let first = self.sequence;
+        let first = self.order;
         let mut ids: Vec<TaskId> = Vec::with_capacity(set.len());
         for (at, SetTask { mut spec, job, after }) in set.into_iter().enumerate() {
             spec.after.extend(after.iter().filter_map(|&before| ids.get(before as usize).copied()));
@@ -55,7 +55,7 @@ impl<H: Host> Scheduler<H> {
             ids.push(id);
             if let (Some(plan), Some(state)) = (&plan, self.tasks.get_mut(id)) {
                 let step = plan.steps[at];
-                state.sequence = first + 1 + u64::from(step.rank);
+                state.order = first + 1 + u64::from(step.rank);
                 let valid_until = now + plan.makespan.scaled(PLAN_PATIENCE) + Nanos::millis(1);
                 state.planned = Some(Planned { device: DeviceId(step.device as u16), valid_until });
             }
@@ -68,14 +68,15 @@ impl<H: Host> Scheduler<H> {
 
     /// A plan for the set, if it is worth one and every task's cost is known somewhere.
     fn plan_ahead(&self, now: Moment, set: &[SetTask<H::Job>]) -> Option<Plan> {
-        if self.config.lookahead == 0 || set.len() < SET_MIN {
+        let stays_together = |task: &SetTask<H::Job>| task.spec.sequence.is_some();
+        if self.config.lookahead == 0 || set.len() < SET_MIN || set.iter().any(stays_together) {
             return None;
         }
         let tasks: Option<Vec<KnownTask>> = set.iter().map(|task| self.known_task(now, task)).collect();
         let devices: Vec<KnownDevice> = self
             .devices
             .iter()
-            .map(|device| KnownDevice { slots: device.spec.slots, free_at: device.wait(now, Priority::Background) })
+            .map(|device| KnownDevice { slots: device.width.slots(), free_at: device.wait(now, Priority::Background) })
             .collect();
         let budget = Budget { simulations: self.config.lookahead, seed: 0 };
         lookahead::plan(&tasks?, &devices, budget).ok()

@@ -1,5 +1,6 @@
 //! Choose: for each rung × device, when would the task be finished? Every refusal keeps its reason.
-//! Never changes anything: choosing twice gives the same answer. Committing is `place` and `take`.
+//! Never changes anything: choosing twice gives the same answer (`memo` only saves asking). Committing is `place` and
+//! `take`.
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -7,7 +8,7 @@ use smallvec::SmallVec;
 use super::state::TaskState;
 use super::submit::CostCell;
 use super::{Host, Scheduler};
-use crate::balancer::{Offer, Strategy};
+use crate::balancer::{Offer, Offers, Strategy};
 use crate::error::Refusal;
 use crate::health::Ailment;
 use crate::ledger::Shortfall;
@@ -72,6 +73,20 @@ pub(super) struct Choice {
     pub(super) estimate: Estimate,
 }
 
+/// What was chosen, and among what: `place` counts it for the strategies that share tasks out.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Chosen {
+    pub(super) choice: Choice,
+    /// None where no strategy was asked.
+    pub(super) offers: Offers,
+}
+
+impl From<Choice> for Chosen {
+    fn from(choice: Choice) -> Self {
+        Self { choice, offers: Offers::new() }
+    }
+}
+
 /// A rung on a device that could take the task.
 #[derive(Copy, Clone, Debug)]
 struct Possible {
@@ -91,11 +106,13 @@ impl<H: Host> Scheduler<H> {
         let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
         });
-        let chosen = self.preview(&possible);
+        let chosen = self.pick(spec, &possible).map(|chosen| chosen.choice);
         for Possible { choice, .. } in &possible {
+            let home = spec.sequence.and_then(|sequence| self.sequences.home(sequence));
             let refusal = chosen.filter(|best| best != choice).map(|best| {
                 let later = choice.estimate.finish() - best.estimate.finish();
                 match self.config.strategy {
+                    _ if home == Some(best.device) && home != Some(choice.device) => Refusal::SequenceElsewhere,
                     Strategy::EarliestFinish => Refusal::FinishesLater { by: later },
                     _ => Refusal::OtherDevicePicked,
                 }
@@ -108,29 +125,47 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// The choice for a task, or nothing if every candidate is refused.
-    pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Choice> {
+    pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Chosen> {
         let state = self.tasks.get(task)?;
-        if self.config.strategy == Strategy::EarliestFinish && state.planned.is_none() {
+        let is_free = state.planned.is_none() && state.spec.sequence.is_none();
+        if self.config.strategy == Strategy::EarliestFinish && is_free {
             if let Some(choice) = self.recall_choice(now, state) {
-                return Some(choice);
+                return Some(choice.into());
             }
             if let Some(candidates) = self.candidates_if_measured(now, state) {
                 let earliest = candidates.iter().copied().min_by_key(|choice| choice.estimate.finish());
                 (self.memo, self.memo_hint) = self.memo_of(state, candidates);
-                return earliest;
+                return earliest.map(Chosen::from);
             }
         }
         let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
-        if let Some(planned) = self.as_planned(now, state, &possible) {
-            return Some(planned);
+        match self.as_planned(now, state, &possible) {
+            Some(planned) => Some(planned.into()),
+            None => self.pick(&state.spec, &possible),
         }
+    }
+
+    /// What the strategy makes of these. A task of a sequence goes where its sequence is at home; it counts there.
+    fn pick(&self, spec: &TaskSpec, possible: &Possibles) -> Option<Chosen> {
+        let at_home = self.at_home(spec, possible);
         match self.config.strategy {
-            Strategy::EarliestFinish => earliest(&possible),
+            Strategy::EarliestFinish => earliest(at_home.as_ref().unwrap_or(possible)).map(Chosen::from),
             strategy => {
-                let offers = self.offers_on_best_rung(&possible);
-                self.balancer.pick(strategy, &offers).and_then(|at| choice_for(&possible, offers[at].device))
+                let offers = self.offers(spec, possible);
+                let choice = match at_home {
+                    Some(at_home) => at_home.first()?.choice,
+                    None => choice_of(possible, &offers[self.balancer.pick(strategy, &offers)?])?,
+                };
+                Some(Chosen { choice, offers })
             }
         }
+    }
+
+    /// What is possible where the task's sequence is at home; `None` if it is at home nowhere, or home cannot take it.
+    fn at_home(&self, spec: &TaskSpec, possible: &Possibles) -> Option<Possibles> {
+        let home = self.sequences.home(spec.sequence?)?;
+        let at_home: Possibles = possible.iter().filter(|possible| possible.choice.device == home).copied().collect();
+        (!at_home.is_empty()).then_some(at_home)
     }
 
     /// The usual case, without guesses: everything that could take the task was measured.
@@ -172,18 +207,6 @@ impl<H: Host> Scheduler<H> {
             }
         }
         choices
-    }
-
-    /// The choice as it would be made now, without taking a turn from the balancer.
-    fn preview(&self, possible: &Possibles) -> Option<Choice> {
-        match self.config.strategy {
-            Strategy::EarliestFinish => earliest(possible),
-            strategy => {
-                let offers = self.offers_on_best_rung(possible);
-                let at = self.balancer.clone().pick(strategy, &offers)?;
-                choice_for(possible, offers[at].device)
-            }
-        }
     }
 
     fn possibilities(
@@ -316,17 +339,29 @@ impl<H: Host> Scheduler<H> {
         here.map(|possible| possible.choice).min_by_key(|choice| choice.estimate.finish())
     }
 
-    fn offers_on_best_rung(&self, possible: &Possibles) -> SmallVec<[Offer; 8]> {
-        let Some(best) = possible.iter().map(|possible| possible.choice.rung).min() else { return SmallVec::new() };
-        let on_best = possible.iter().filter(|possible| possible.choice.rung == best);
-        on_best.map(|possible| self.offer(possible.choice.device)).collect()
+    /// Every device with its own best possible rung, as long as that gives the same answer as the best of all: a strategy
+    /// shares tasks out among devices, and never trades quality for a share.
+    fn offers(&self, spec: &TaskSpec, possible: &Possibles) -> Offers {
+        let quality = |rung: usize| spec.ladder.rungs()[rung].quality;
+        let Some(best) = possible.iter().map(|possible| possible.choice.rung).min() else { return Offers::new() };
+        let mut offers = Offers::new();
+        // Possibilities come rung by rung, so the first on a device is its best.
+        for Possible { choice, .. } in possible {
+            let is_offered = offers.iter().any(|offer: &Offer| offer.device == choice.device);
+            if !is_offered && quality(choice.rung) == quality(best) {
+                offers.push(self.offer(choice));
+            }
+        }
+        offers.sort_unstable_by_key(|offer| offer.device);
+        offers
     }
 
-    fn offer(&self, device: DeviceId) -> Offer {
-        let state = self.device(device);
+    fn offer(&self, choice: &Choice) -> Offer {
+        let state = self.device(choice.device);
         Offer {
-            device,
-            slots: state.spec.slots,
+            device: choice.device,
+            rung: choice.rung,
+            slots: state.width.slots(),
             depth: state.depth(),
             weight: state.spec.weight,
             units_per_second: state.stats.units_per_second,
@@ -334,9 +369,9 @@ impl<H: Host> Scheduler<H> {
     }
 }
 
-/// Offers are on the best rung, and possibilities come rung by rung, so the first on the device is the one offered.
-fn choice_for(possible: &Possibles, device: DeviceId) -> Option<Choice> {
-    possible.iter().map(|possible| possible.choice).find(|choice| choice.device == device)
+fn choice_of(possible: &Possibles, offer: &Offer) -> Option<Choice> {
+    let is_offer = |choice: &Choice| (choice.device, choice.rung) == (offer.device, offer.rung);
+    possible.iter().map(|possible| possible.choice).find(is_offer)
 }
 
 /// The choice that finishes first. Among equals one that was never measured, so that it gets its figures; then the

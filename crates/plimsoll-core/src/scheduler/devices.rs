@@ -9,15 +9,17 @@ use crate::health::{Ailment, Health};
 use crate::line::{Margin, Memory};
 use crate::residency::ResidencyCounts;
 use crate::stats::DeviceReport;
-use crate::{Bytes, ContentKey, DeviceId, DeviceKind, DeviceSet, Moment, Nanos};
+use crate::{Bytes, ContentKey, DeviceId, DeviceKind, DeviceSet, Moment, Nanos, TaskId};
 
 /// What the host says of a device when it adds it.
 #[derive(Copy, Clone, Debug)]
 pub struct DeviceSpec {
     /// CPU or GPU.
     pub kind: DeviceKind,
-    /// Tasks at once.
+    /// Tasks at once at the most.
     pub slots: usize,
+    /// Tasks at once to begin with, if how many are best is to be measured; `None` always uses all slots.
+    pub width_first: Option<usize>,
     /// Its share for the weighted strategy; its slots if `None`.
     pub weight: Option<f64>,
     /// How its line follows from its memory.
@@ -32,7 +34,15 @@ impl DeviceSpec {
     /// A device with this many slots and this much free memory.
     pub fn new(kind: DeviceKind, slots: usize, memory: Bytes) -> Self {
         let memory = Memory { capacity: memory, free: memory, ours: Bytes::ZERO };
-        Self { kind, slots: slots.max(1), weight: None, margin: Margin::default(), memory, stall_after: None }
+        Self {
+            kind,
+            slots: slots.max(1),
+            width_first: None,
+            weight: None,
+            margin: Margin::default(),
+            memory,
+            stall_after: None,
+        }
     }
 }
 
@@ -62,7 +72,12 @@ impl<H: Host> Scheduler<H> {
     /// A device's figures.
     pub fn report(&self, now: Moment, device: DeviceId) -> DeviceReport {
         let state = self.device(device);
-        state.stats.report(now.since(self.since), state.spec.slots, state.depth())
+        state.stats.report(now.since(self.since), state.width.slots(), state.depth())
+    }
+
+    /// How many slots of a device are used at once now.
+    pub fn width(&self, device: DeviceId) -> usize {
+        self.device(device).width.slots()
     }
 
     /// A device's reference counts.
@@ -73,6 +88,7 @@ impl<H: Host> Scheduler<H> {
     /// The device was opened and answered rightly: it may be given work.
     pub fn device_opened(&mut self, now: Moment, device: DeviceId) {
         self.things_changed();
+        self.measure_width_anew(now, device);
         self.device_mut(device).health = Health::Well;
         let (line, promised) = (self.ledger.line(device), self.ledger.promised(device));
         self.note(now, || What::Returned { device });
@@ -93,16 +109,16 @@ impl<H: Host> Scheduler<H> {
 
     /// The device showed a fault outside any run, or in its known-answer check after one.
     pub fn device_faulted(&mut self, now: Moment, device: DeviceId, ailment: Ailment) {
-        self.quarantine(now, device, ailment);
+        self.quarantine(now, device, ailment, None);
     }
 
     /// No work until it proves itself again; its queue goes elsewhere, and nothing warm on it counts any more.
-    pub(super) fn quarantine(&mut self, now: Moment, device: DeviceId, ailment: Ailment) {
+    pub(super) fn quarantine(&mut self, now: Moment, device: DeviceId, ailment: Ailment, task: Option<TaskId>) {
         let state = self.device_mut(device);
         if !state.health.is_well() {
             return;
         }
-        state.health = state.health.after_fault(ailment, now);
+        state.fell_ill(ailment, now, task);
         self.things_changed();
         self.start_epoch(device);
         self.note(now, || What::Quarantined { device, ailment });

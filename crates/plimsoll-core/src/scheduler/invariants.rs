@@ -17,6 +17,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.device_ids().try_for_each(|device| self.check_device(device))?;
         self.check_tasks()?;
+        self.check_sequences()?;
         self.check_leases()
     }
 
@@ -26,8 +27,9 @@ impl<H: Host> Scheduler<H> {
             return Err(format!("{device}: {promised} promised, but the leases sum to {recount}"));
         }
         let state = self.device(device);
-        if state.slots_used() > state.spec.slots {
-            return Err(format!("{device}: {} of {} slots used", state.slots_used(), state.spec.slots));
+        if state.slots_busy() > state.spec.slots || !(1..=state.spec.slots).contains(&state.width.slots()) {
+            let (busy, slots, width) = (state.slots_busy(), state.spec.slots, state.width.slots());
+            return Err(format!("{device}: {busy} of {slots} slots busy, {width} in use"));
         }
         if !state.health.is_well() && !state.queue.is_empty() {
             return Err(format!("{device}: work is queued although it is not well"));
@@ -65,6 +67,16 @@ impl<H: Host> Scheduler<H> {
         }
         if in_queues != queued {
             return Err(format!("{in_queues} tasks count as queued, {queued} are in queues"));
+        }
+        Ok(())
+    }
+
+    fn check_sequences(&self) -> Result<(), String> {
+        let members =
+            self.tasks.ids().filter(|id| self.tasks.get(*id).is_some_and(|task| task.spec.sequence.is_some()));
+        let (members, counted) = (members.count(), self.sequences.members());
+        if members != counted {
+            return Err(format!("{members} tasks are part of a sequence, {counted} are counted"));
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ impl<H: Host> Scheduler<H> {
 
     /// Whether all that this task's candidates depend on is in its kind.
     fn is_plain(state: &TaskState<H::Job>) -> bool {
-        state.spec.references.is_empty() && state.attempts.is_empty()
+        state.spec.references.is_empty() && state.attempts.is_empty() && state.spec.sequence.is_none()
     }
 
     /// The choice from the memo, if it is of this kind; only how long each device would keep it waiting is asked anew.
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::scheduler::{Config, DeviceSpec, Measured, Outcome};
-    use crate::{Bytes, DeviceId, DeviceKind, Footprint, Nanos, Place, Rung};
+    use crate::{Bytes, DeviceId, DeviceKind, Footprint, Nanos, Place, Rung, SequenceId};
 
     struct Nothing;
 
@@ -131,13 +131,14 @@ mod tests {
             scheduler.teach(workload, "full", DeviceId(device), 10, Nanos(400));
             scheduler.teach(workload, "any", DeviceId(device), 10, Nanos(900 + 100 * u64::from(device)));
         }
-        let specs = [10, 10, 20].map(|units| TaskSpec::new(workload, ladder.clone(), units));
+        let mut specs = [10, 10, 20, 10].map(|units| TaskSpec::new(workload, ladder.clone(), units));
+        specs[3].sequence = Some(SequenceId(1));
         (scheduler, specs.into())
     }
 
     proptest! {
         #[test]
-        fn the_memo_never_changes_a_choice(steps in proptest::collection::vec((0..3_usize, 0..4_u8, 0..3_u16), 1..60)) {
+        fn the_memo_never_changes_a_choice(steps in proptest::collection::vec((0..4_usize, 0..4_u8, 0..3_u16), 1..60)) {
             let (mut scheduler, specs) = scheduler();
             let mut runs = Vec::new();
             for (at, (kind, act, device)) in steps.into_iter().enumerate() {

@@ -5,10 +5,12 @@
 //! | `submit.rs` | is there room in the queue, and is the task ready? |
 //! | `choose.rs` | which rung on which device finishes first? |
 //! | `memo.rs` | was the same question answered a moment ago? |
+//! | `sequences.rs` | on which device is a sequence at home? |
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
 //! | `room.rs` | which idle session or reference goes to make room? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
+//! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
 //! | `ahead.rs` | the whole set is known: which order and devices end it first? |
 //! | `learnt.rs` | what of all this outlives the process? |
@@ -28,11 +30,16 @@ mod memo;
 mod place;
 mod recover;
 mod room;
+mod sequences;
 mod settle;
 mod state;
 mod submit;
 mod take;
 mod tick;
+mod widths;
+
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -129,7 +136,8 @@ pub struct Scheduler<H: Host> {
     orders: Vec<Order>,
     wakes: DeviceSet,
     accepting: bool,
-    sequence: u64,
+    order: u64,
+    sequences: sequences::Sequences,
     uses: u64,
     since: Moment,
     leases_outside: usize,
@@ -161,7 +169,8 @@ impl<H: Host> Scheduler<H> {
             orders: Vec::new(),
             wakes: DeviceSet::NONE,
             accepting: true,
-            sequence: 0,
+            order: 0,
+            sequences: Default::default(),
             uses: 0,
             since: now,
             leases_outside: 0,

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use super::choose::{Choice, prepared_key};
+use super::choose::{Choice, Chosen, prepared_key};
 use super::state::Phase;
 use super::{Host, Scheduler};
 use crate::arbiter;
@@ -25,9 +25,21 @@ impl<H: Host> Scheduler<H> {
     /// Chooses for a ready task and queues it, strands it, or ends it.
     pub(super) fn place(&mut self, now: Moment, task: TaskId) {
         match self.choose(now, task) {
-            Some(choice) => self.enqueue(now, task, choice),
+            Some(chosen) => self.place_as(now, task, &chosen),
             None => self.strand_or_end(now, task),
         }
+    }
+
+    /// Queues a task where it was chosen for, and counts it there.
+    pub(super) fn place_as(&mut self, now: Moment, task: TaskId, chosen: &Chosen) {
+        let Chosen { choice, offers } = chosen;
+        if let Some(at) = offers.iter().position(|offer| offer.device == choice.device) {
+            self.balancer.count(self.config.strategy, offers, at);
+        }
+        if let Some(sequence) = self.tasks.get(task).and_then(|state| state.spec.sequence) {
+            self.sequences.make_home(sequence, choice.device);
+        }
+        self.enqueue(now, task, *choice);
     }
 
     pub(super) fn enqueue(&mut self, now: Moment, task: TaskId, choice: Choice) {
@@ -35,7 +47,7 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.tasks.get_mut(task) else { return };
         let spec = &state.spec;
         let turn = arbiter::turn(state.submitted_at, spec.priority, spec.deadline, estimate.occupies());
-        let key = QueueKey { turn, sequence: state.sequence };
+        let key = QueueKey { turn, order: state.order };
         let name = spec.ladder.rungs()[rung].name;
         state.phase = Phase::Queued { device, rung, key, estimate };
         state.stranded_since = None;
@@ -164,7 +176,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn is_worth_helping(&self, device: DeviceId) -> bool {
         let state = self.device(device);
         let queued: Nanos = state.backlog.iter().copied().sum();
-        queued.0 / state.spec.slots as u64 > HELP_WORTH.0
+        queued.0 / state.width.slots() as u64 > HELP_WORTH.0
     }
 
     /// Wakes idle devices when this one has a long queue, so that they can take over what they would finish sooner.

@@ -34,7 +34,7 @@ impl<H: Host> Scheduler<H> {
         }
         // A fault of a life that is already over says nothing of the one that began since.
         if let Some(ailment) = ailment.filter(|_| run.epoch == self.device(device).epoch) {
-            self.quarantine(now, device, ailment);
+            self.quarantine(now, device, ailment, Some(task));
         }
         self.try_again(now, task);
     }
@@ -71,7 +71,7 @@ impl<H: Host> Scheduler<H> {
         under_way.abandoned = true;
         self.device_mut(before.device).slots_overdue += usize::from(before.session.is_own());
         if before.abandoned {
-            return self.quarantine(now, before.device, Ailment::Stalled);
+            return self.quarantine(now, before.device, Ailment::Stalled, Some(before.task));
         }
         let after = now.since(before.started_at);
         self.recover(now, &before, Fault::Stalled { after }, Measured::default());

@@ -158,10 +158,16 @@ impl<H: Host> Scheduler<H> {
         let Some(task) = self.tasks.get_mut(run.task) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
         let (units, ready_at, references) = (task.spec.units, task.ready_at, task.spec.references.len() as u32);
+        if let Some(sequence) = task.spec.sequence {
+            self.sequences.left(sequence);
+        }
         self.tasks.discard(run.task);
         let (id, rung, device) = (run.task, run.session.key().rung, run.device);
         let first_figures = self.learn(run, units, measured);
-        self.device_mut(device).stats.completed(units, measured.run);
+        let on = self.device_mut(device);
+        on.stats.completed(units, measured.run);
+        on.gave_a_result();
+        self.measure_width(now, run, units, measured.open.is_some());
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();
         self.note(now, || What::Ran { task: id, rung, device, units, bring, open, run: measured.run, peak });

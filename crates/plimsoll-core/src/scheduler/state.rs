@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::{DeviceSpec, Estimate, Host};
 use crate::error::{Attempt, Setback};
-use crate::health::Health;
+use crate::health::{Ailment, Health};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::queue::{DeviceQueue, QueueKey};
@@ -13,6 +13,7 @@ use crate::residency::{PreparedKey, Shelf};
 use crate::sessions::{SessionKey, Sessions};
 use crate::stats::DeviceStats;
 use crate::task::{Priority, TaskSpec};
+use crate::width::Width;
 use crate::{Bytes, DeviceId, Moment, Nanos, SessionId, TaskId};
 
 /// One attempt that is under way.
@@ -31,7 +32,9 @@ pub(super) struct DeviceState<H: Host> {
     /// Runs under way, abandoned ones included.
     pub(super) running: usize,
     /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
-    slots_used: usize,
+    slots_busy: usize,
+    /// How many of them may be busy at once.
+    pub(super) width: Width<SessionKey>,
     /// Slots whose run has taken far longer than it may: nobody knows whether they come back.
     pub(super) slots_overdue: usize,
     /// The sum of the moments at which the running tasks should end.
@@ -40,6 +43,10 @@ pub(super) struct DeviceState<H: Host> {
     /// Keys of the sessions that running tasks hold.
     pub(super) sessions_busy: SmallVec<[SessionKey; 8]>,
     pub(super) shelf: Shelf<H::Prepared>,
+    /// Faults since the last run that gave a result.
+    faults_in_a_row: u32,
+    /// The task of the last of them: a task that fails over and over is counted once, it may be its own fault.
+    blamed: Option<TaskId>,
     pub(super) stats: DeviceStats,
     /// When idle devices were last asked to help this one.
     pub(super) help_asked: Moment,
@@ -55,28 +62,31 @@ impl<H: Host> DeviceState<H> {
             queue: DeviceQueue::default(),
             backlog: [Nanos::ZERO; Priority::LEVELS],
             running: 0,
-            slots_used: 0,
+            slots_busy: 0,
+            width: spec.width_first.map_or(Width::fixed(spec.slots), |first| Width::measured(first, spec.slots)),
             slots_overdue: 0,
             ends_sum: 0,
             sessions: Sessions::default(),
             sessions_busy: SmallVec::new(),
             shelf: Shelf::default(),
+            faults_in_a_row: 0,
+            blamed: None,
             stats: DeviceStats::default(),
             help_asked: Moment::START,
         }
     }
 
     pub(super) fn has_free_slot(&self) -> bool {
-        self.slots_used < self.spec.slots
+        self.slots_busy < self.width.slots()
     }
 
     /// Whether no slot is left that could be expected to start anything.
     pub(super) fn hangs(&self) -> bool {
-        self.slots_overdue >= self.spec.slots
+        self.slots_overdue >= self.width.slots()
     }
 
-    pub(super) fn slots_used(&self) -> usize {
-        self.slots_used
+    pub(super) fn slots_busy(&self) -> usize {
+        self.slots_busy
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -95,7 +105,7 @@ impl<H: Host> DeviceState<H> {
         if ahead == Nanos::ZERO && self.has_free_slot() {
             return Nanos::ZERO;
         }
-        Nanos(self.remaining(now).saturating_add(ahead.0) / self.spec.slots.max(1) as u64)
+        Nanos(self.remaining(now).saturating_add(ahead.0) / self.width.slots() as u64)
     }
 
     /// How long until a running task gives memory back; `None` if none runs.
@@ -106,14 +116,27 @@ impl<H: Host> DeviceState<H> {
 
     pub(super) fn began(&mut self, expected_end: Moment, takes_slot: bool) {
         self.running += 1;
-        self.slots_used += usize::from(takes_slot);
+        self.slots_busy += usize::from(takes_slot);
         self.ends_sum += u128::from(expected_end.0);
     }
 
     pub(super) fn ended(&mut self, expected_end: Moment, took_slot: bool) {
         self.running -= 1;
-        self.slots_used -= usize::from(took_slot);
+        self.slots_busy -= usize::from(took_slot);
         self.ends_sum -= u128::from(expected_end.0);
+    }
+
+    /// A run gave its result: whatever faults there were are over.
+    pub(super) fn gave_a_result(&mut self) {
+        (self.faults_in_a_row, self.blamed) = (0, None);
+    }
+
+    /// It showed a fault while it ran this task, or while it ran none.
+    pub(super) fn fell_ill(&mut self, ailment: Ailment, now: Moment, task: Option<TaskId>) {
+        let is_new = task.is_none() || self.blamed != task;
+        self.faults_in_a_row += u32::from(is_new);
+        self.blamed = task;
+        self.health = self.health.after_fault(ailment, now, self.faults_in_a_row);
     }
 
     /// Whether a session with this key is open here, idle or in use.
@@ -143,7 +166,7 @@ pub(super) struct TaskState<J> {
     /// When it could first have started: submitted, and all predecessors done.
     pub(super) ready_at: Moment,
     pub(super) submitted_at: Moment,
-    pub(super) sequence: u64,
+    pub(super) order: u64,
     /// Predecessors that have not yet succeeded.
     pub(super) blockers: u32,
     pub(super) dependents: Vec<TaskId>,

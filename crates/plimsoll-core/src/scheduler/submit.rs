@@ -170,15 +170,18 @@ impl<H: Host> Scheduler<H> {
             return Err(Box::new(NotTaken { refusal, spec, job }));
         }
         self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
-        self.sequence += 1;
+        self.order += 1;
         let (workload, units, deadline) = (spec.workload, spec.units, spec.deadline);
+        if let Some(sequence) = spec.sequence {
+            self.sequences.joined(sequence);
+        }
         let task = self.tasks.insert(TaskState {
             spec,
             job,
             phase: Phase::Blocked,
             ready_at: now,
             submitted_at: now,
-            sequence: self.sequence,
+            order: self.order,
             blockers: 0,
             dependents: Vec::new(),
             attempts: Vec::new(),
@@ -242,6 +245,9 @@ impl<H: Host> Scheduler<H> {
         let mut ending = vec![(task, error)];
         while let Some((task, error)) = ending.pop() {
             let Some(state) = self.tasks.remove(task) else { continue };
+            if let Some(sequence) = state.spec.sequence {
+                self.sequences.left(sequence);
+            }
             let end = match &error {
                 TaskError::Cancelled | TaskError::ShutDown => End::Cancelled,
                 TaskError::DeadlinePassed { .. } => End::DeadlinePassed,

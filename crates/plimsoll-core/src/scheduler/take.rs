@@ -4,10 +4,11 @@
 
 use smallvec::SmallVec;
 
-use super::choose::{Choice, prepared_key};
+use super::choose::{Choice, Chosen, prepared_key};
 use super::room::{Discards, Needs};
 use super::state::{HeldSession, Holding, Phase, Run, RunId};
 use super::{Estimate, Host, Scheduler};
+use crate::error::{Attempt, Setback};
 use crate::event::What;
 use crate::residency::Presence;
 use crate::sessions::SessionKey;
@@ -156,8 +157,11 @@ impl<H: Host> Scheduler<H> {
         })
     }
 
-    /// It does not fit now: wait here, or go where it finishes sooner?
+    /// It does not fit now: wait here, or go where it finishes sooner? A strategy that keeps shares waits.
     fn move_if_sooner(&mut self, now: Moment, task: TaskId, device: DeviceId) -> bool {
+        if self.config.strategy.keeps_shares() {
+            return false;
+        }
         let Some(state) = self.tasks.get(task) else { return false };
         let Phase::Queued { rung, .. } = state.phase else { return false };
         if state.short_since.is_none() {
@@ -165,13 +169,13 @@ impl<H: Host> Scheduler<H> {
         }
         let Some(better) = self.choose_sooner(now, task, device, rung) else { return false };
         self.dequeue(task);
-        self.enqueue(now, task, better);
+        self.place_as(now, task, &better);
         true
     }
 
-    fn choose_sooner(&mut self, now: Moment, task: TaskId, device: DeviceId, rung: usize) -> Option<Choice> {
-        let choice = self.choose(now, task)?;
-        (choice.device != device || choice.rung != rung).then_some(choice)
+    fn choose_sooner(&mut self, now: Moment, task: TaskId, device: DeviceId, rung: usize) -> Option<Chosen> {
+        let chosen = self.choose(now, task)?;
+        (chosen.choice.device != device || chosen.choice.rung != rung).then_some(chosen)
     }
 
     /// Nothing of its own to start: takes over a task that would finish sooner here than where it is queued.
@@ -205,6 +209,9 @@ impl<H: Host> Scheduler<H> {
         let state = self.tasks.get(task)?;
         let Phase::Queued { estimate: there, .. } = state.phase else { return None };
         if state.planned.is_some_and(|planned| planned.device == owner && now <= planned.valid_until) {
+            return None;
+        }
+        if state.spec.sequence.is_some_and(|sequence| self.sequences.home(sequence) != Some(helper)) {
             return None;
         }
         let here = self.best_on(now, task, helper)?;
@@ -267,9 +274,12 @@ impl<H: Host> Scheduler<H> {
             overdue: false,
             abandoned: false,
         }));
+        let has_failed = |attempt: &Attempt| matches!(attempt.setback, Setback::Failed(_));
+        let is_retry = self.tasks.get(task)?.attempts.iter().any(has_failed);
         let on = self.device_mut(device);
         on.began(now + estimate.occupies(), behind.is_none());
         on.stats.dispatched += 1;
+        on.stats.retried += u64::from(is_retry);
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
         }

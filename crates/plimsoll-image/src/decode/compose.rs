@@ -96,14 +96,10 @@ fn over<T: Sample>(pixel: [T; 3], alpha: T, background: [T; 3]) -> [T; 3] {
     std::array::from_fn(|channel| mix(pixel[channel], background[channel]))
 }
 
-/// Turns an image of three samples a pixel.
-fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Arc<[T]> {
-    if to == Orientation::NoTransforms {
-        return samples.into();
-    }
-    let size = upright(stored, to);
+/// Where a pixel of the upright image is stored.
+pub(super) fn stored_place(stored: Size, to: Orientation, x: u32, y: u32) -> (u32, u32) {
     let (right, bottom) = (stored.width - 1, stored.height - 1);
-    let from = |x: u32, y: u32| match to {
+    match to {
         Orientation::NoTransforms => (x, y),
         Orientation::FlipHorizontal => (right - x, y),
         Orientation::Rotate180 => (right - x, bottom - y),
@@ -112,11 +108,19 @@ fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Arc<[T]> {
         Orientation::Rotate90 => (y, bottom - x),
         Orientation::Rotate270FlipH => (right - y, bottom - x),
         Orientation::Rotate270 => (right - y, x),
-    };
+    }
+}
+
+/// Turns an image of three samples a pixel.
+fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Arc<[T]> {
+    if to == Orientation::NoTransforms {
+        return samples.into();
+    }
+    let size = upright(stored, to);
     let mut turned = Vec::with_capacity(samples.len());
     for y in 0..size.height {
         for x in 0..size.width {
-            let (x, y) = from(x, y);
+            let (x, y) = stored_place(stored, to, x, y);
             let at = (y as usize * stored.width as usize + x as usize) * 3;
             turned.extend_from_slice(&samples[at..at + 3]);
         }

@@ -37,6 +37,7 @@ mod plain;
 mod png;
 mod profile;
 mod raster;
+mod rgba;
 mod sniff;
 mod tiff;
 
@@ -53,7 +54,7 @@ pub use format::Format;
 
 use colour::{Colour, Conversion};
 use limits::Limits;
-use raster::Opened;
+use raster::{Facts, Opened, Raster};
 use sniff::Content;
 
 /// How files are read.
@@ -146,18 +147,35 @@ pub fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
 /// [`DecodeError`]: which one says what to do next.
 pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, DecodeError> {
     let (format, opened) = open(bytes, options)?;
-    let facts = opened.facts;
-    let by_the_decoder = matches!(facts.colour, Colour::Converted);
-    let conversion = Conversion::plan(facts.colour, facts.channels, options.profiles)?;
-    let raster = (opened.pixels)()?;
-    let converted = by_the_decoder || conversion.is_some();
-    let raster = match conversion {
-        Some(conversion) => conversion.apply(raster)?,
-        None => raster,
-    };
+    let (facts, raster, converted) = raster(opened, options.profiles)?;
     let image = compose::image(raster, options.background, facts.orientation)?;
     let (bits, alpha) = (facts.bits, facts.channels.alpha());
     Ok(Decoded { image, format, decoder: format.decoder(), bits, alpha, converted })
+}
+
+/// The image in the bytes of a file with its transparency: its size, and red, green, blue and alpha of each pixel as
+/// 16-bit sRGB.
+///
+/// # Errors
+/// As [`decode`].
+pub(crate) fn rgba(bytes: &[u8], options: &DecodeOptions) -> Result<(Size, Vec<[u16; 4]>), DecodeError> {
+    let (_, opened) = open(bytes, options)?;
+    rgba::check(&opened.facts, options.bytes_max)?;
+    let (facts, raster, _) = raster(opened, options.profiles)?;
+    rgba::pixels(&raster, facts.orientation)
+}
+
+/// What a header says, the samples in sRGB, and whether they were converted to it.
+fn raster(opened: Opened<'_>, profiles: Profiles) -> Result<(Facts, Raster, bool), DecodeError> {
+    let Opened { mut facts, pixels } = opened;
+    let colour = std::mem::replace(&mut facts.colour, Colour::Srgb);
+    let by_the_decoder = matches!(colour, Colour::Converted);
+    let conversion = Conversion::plan(colour, facts.channels, profiles)?;
+    let raster = pixels()?;
+    Ok(match conversion {
+        Some(conversion) => (facts, conversion.apply(raster)?, true),
+        None => (facts, raster, by_the_decoder),
+    })
 }
 
 fn open<'a>(bytes: &'a [u8], options: &DecodeOptions) -> Result<(Format, Opened<'a>), DecodeError> {

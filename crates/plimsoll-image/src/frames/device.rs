@@ -11,7 +11,7 @@ use super::graph::{Node, Plane};
 use super::packed::Packed;
 use super::plan::Program;
 use crate::image::Size;
-use crate::run::Run;
+use crate::run::{Run, SIDE_MAX};
 
 /// Where a plane lies.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ enum Home {
     Given(usize),
     /// In a buffer that becomes the result.
     Result(usize),
+}
+
+/// Whether every plane of a program is one that a launch covers. A frame of few, very long rows is not.
+pub(super) fn can_launch(program: &Program) -> bool {
+    let mut sizes = program.graph.nodes().iter().map(Node::size);
+    sizes.all(|size| size.width <= SIDE_MAX && size.height <= SIDE_MAX)
 }
 
 /// A program's buffers on a device.

@@ -31,6 +31,8 @@ mod picture;
 mod plan;
 mod samples;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 pub use self::chain::{Chain, ChainError};

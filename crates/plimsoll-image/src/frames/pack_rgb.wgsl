@@ -11,6 +11,8 @@ struct Params {
     scale: f32,
     // The word to set if a sample was never computed.
     flag: u32,
+    // The word to set when the last word was written.
+    done: u32,
 }
 
 @group(0) @binding(0) var<storage, read> red: array<f32>;
@@ -50,4 +52,7 @@ fn pack_rgb(@builtin(global_invocation_id) id: vec3<u32>) {
         codes |= code(first + k) << (k * 8u * params.sample_bytes);
     }
     packed[params.first_word + word] = codes;
+    if first + each >= params.samples {
+        packed[params.done] = 1u;
+    }
 }

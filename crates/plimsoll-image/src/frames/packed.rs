@@ -1,4 +1,5 @@
 //! How a frame lies on a device: as in a stream, but each piece starts at a word, so that no two share one.
+//! Invariant: a frame is brought back only if every word of it was packed, from samples that were all computed.
 
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::Buffer;
@@ -12,6 +13,9 @@ use crate::run::Run;
 pub(super) struct Packed {
     format: Format,
     pieces: Vec<Piece>,
+    /// Words of all pieces. One more tells of samples that were never computed, and then one for each piece that it
+    /// was packed.
+    words: u64,
     buffer: Buffer,
 }
 
@@ -44,14 +48,11 @@ fn pieces(format: Format) -> (Vec<Piece>, u64) {
 }
 
 impl Packed {
-    /// Room for a frame, and one word more that tells of samples that were never computed.
+    /// Room for a frame, and for what tells whether it is all there.
     pub(super) fn open(run: &mut Run<'_>, format: Format) -> Result<Self, Fault> {
         let (pieces, words) = pieces(format);
-        Ok(Self { format, pieces, buffer: run.allocate(words + 1)? })
-    }
-
-    fn flag(&self) -> u64 {
-        self.buffer.bytes().0 / 4 - 1
+        let buffer = run.allocate(words + 1 + pieces.len() as u64)?;
+        Ok(Self { format, pieces, words, buffer })
     }
 
     /// Brings a frame's bytes to the device. `None` brings nothing: what counts then is the memory.
@@ -94,7 +95,8 @@ impl Packed {
 
     /// Packs planes into the frame.
     pub(super) fn pack(&self, run: &mut Run<'_>, planes: &[&Buffer]) -> Result<(), Fault> {
-        run.backend.write(&self.buffer, Bytes(self.flag() * 4), &[0; 4])?;
+        let unpacked = vec![0; (1 + self.pieces.len()) * 4];
+        run.backend.write(&self.buffer, Bytes(self.words * 4), &unpacked)?;
         match (self.format.colour(), planes) {
             (Colour::Rgb, [red, green, blue]) => self.pack_piece(run, &PACK_RGB, 0, &[red, green, blue, &self.buffer]),
             _ => (0..)
@@ -107,16 +109,17 @@ impl Packed {
         &self,
         run: &mut Run<'_>,
         kernel: &'static plimsoll_runtime::Kernel,
-        piece: usize,
+        at: usize,
         buffers: &[&Buffer],
     ) -> Result<(), Fault> {
-        let piece = &self.pieces[piece];
+        let piece = &self.pieces[at];
         let params = Pack {
             samples: piece.samples as u32,
             first_word: piece.first_word as u32,
             sample_bytes: self.format.sample_bytes() as u32,
             scale: f32::from(self.format.code_max()),
-            flag: self.flag() as u32,
+            flag: self.words as u32,
+            done: self.words as u32 + 1 + at as u32,
             padding: Default::default(),
         };
         let words = (piece.bytes(self.format) as u64).div_ceil(4) as u32;
@@ -126,12 +129,13 @@ impl Packed {
     /// Brings the frame's bytes back.
     ///
     /// # Errors
-    /// [`Fault::WrongAnswer`] if a sample was never computed.
+    /// [`Fault::WrongAnswer`] if a sample was never computed, or never packed.
     pub(super) fn download(&self, run: &mut Run<'_>) -> Result<Vec<u8>, Fault> {
         let mut bytes = vec![0; self.buffer.bytes().0 as usize];
         run.backend.read(&self.buffer, Bytes::ZERO, &mut bytes)?;
-        let flag = bytes.split_off(self.flag() as usize * 4);
-        if flag == 1_u32.to_ne_bytes() {
+        let told = bytes.split_off(self.words as usize * 4);
+        let told: Vec<u32> = told.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+        if told[0] != 0 || told[1..].iter().any(|packed| *packed != 1) {
             return Err(Fault::WrongAnswer { detail: "the device left samples of a frame uncomputed".to_owned() });
         }
         for piece in &self.pieces {

@@ -4,7 +4,7 @@
 
 use super::chain::Chain;
 use super::format::Format;
-use super::graph::{Graph, PlaneList};
+use super::graph::{Graph, Plane, PlaneList};
 use super::operation::Refused;
 use super::picture::Picture;
 
@@ -106,20 +106,53 @@ impl Plan {
         for before in 0..at {
             picture = apply(chain, before, &mut graph, picture, &[])?;
         }
-        let between = picture.format;
-        let first = Program { graph, from: Some(input), results: picture.planes, to: None };
+        let (results, places) = distinct(&picture.planes);
+        let between = Between { format: picture.format, places };
+        let first = Program { graph, from: Some(input), results, to: None };
         let others = 2 * chain.links()[at].operation.frames_around();
-        let (rest, output) = rest_of(chain, between, at, others)?;
-        let (rest_alone, _) = rest_of(chain, between, at, 0)?;
+        let (rest, output) = rest_of(chain, &between, at, others)?;
+        let (rest_alone, _) = rest_of(chain, &between, at, 0)?;
         Ok(Self { output, parts: Parts::Among { first, rest, rest_alone } })
     }
 }
 
+/// A picture between the two parts of a chain.
+struct Between {
+    format: Format,
+    /// For each plane of the picture, which of the planes that are kept it is.
+    places: Vec<usize>,
+}
+
+impl Between {
+    fn sources(&self, graph: &mut Graph) -> Picture {
+        let mut kept = PlaneList::new();
+        for (place, size) in self.places.iter().zip(self.format.plane_sizes()) {
+            if *place == kept.len() {
+                kept.push(graph.source(size));
+            }
+        }
+        Picture { format: self.format, planes: self.places.iter().map(|place| kept[*place]).collect() }
+    }
+}
+
+/// Each of some planes once, and where each of them is then: a picture may name one plane several times.
+fn distinct(planes: &[Plane]) -> (PlaneList, Vec<usize>) {
+    let mut kept = PlaneList::new();
+    let mut place = |plane: &Plane| {
+        kept.iter().position(|other| other == plane).unwrap_or_else(|| {
+            kept.push(*plane);
+            kept.len() - 1
+        })
+    };
+    let places = planes.iter().map(&mut place).collect();
+    (kept, places)
+}
+
 /// What is done to a frame among others, and the format that comes out.
-fn rest_of(chain: &Chain, between: Format, at: usize, others: usize) -> Result<(Program, Format), PlanError> {
+fn rest_of(chain: &Chain, between: &Between, at: usize, others: usize) -> Result<(Program, Format), PlanError> {
     let mut graph = Graph::default();
-    let picture = sources(&mut graph, between);
-    let others: Vec<Picture> = (0..others).map(|_| sources(&mut graph, between)).collect();
+    let picture = between.sources(&mut graph);
+    let others: Vec<Picture> = (0..others).map(|_| between.sources(&mut graph)).collect();
     let mut picture = apply(chain, at, &mut graph, picture, &others)?;
     for after in at + 1..chain.links().len() {
         picture = apply(chain, after, &mut graph, picture, &[])?;
@@ -143,4 +176,25 @@ fn apply(
     let (link, format) = (&chain.links()[at], picture.format);
     let planned = link.operation.plan_among(graph, picture, others);
     planned.map_err(|why| PlanError { operation: link.text.clone(), format, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::format::Colour;
+    use crate::image::Size;
+
+    #[test]
+    fn a_plane_that_a_picture_names_thrice_is_kept_once() {
+        let format = Format::new(Size { width: 4, height: 2 }, 8, Colour::Rgb).unwrap();
+        let mut graph = Graph::default();
+        let Picture { planes, .. } = sources(&mut graph, format);
+        let (kept, places) = distinct(&[planes[1], planes[2], planes[1]]);
+        assert_eq!((&*kept, &*places), (&planes[1..], &[0, 1, 0][..]));
+        let mut rest = Graph::default();
+        let picture = Between { format, places }.sources(&mut rest);
+        assert_eq!(rest.nodes().len(), 2);
+        assert_eq!(picture.planes[0], picture.planes[2]);
+        assert_ne!(picture.planes[0], picture.planes[1]);
+    }
 }

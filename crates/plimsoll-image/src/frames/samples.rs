@@ -61,7 +61,8 @@ pub(super) struct Pack {
     pub(super) sample_bytes: u32,
     pub(super) scale: f32,
     pub(super) flag: u32,
-    pub(super) padding: [u32; 3],
+    pub(super) done: u32,
+    pub(super) padding: [u32; 2],
 }
 
 fn unpack_samples(twin: &mut Twin<'_>) {
@@ -73,21 +74,32 @@ fn unpack_samples(twin: &mut Twin<'_>) {
 }
 
 fn pack_plane(twin: &mut Twin<'_>) {
-    let Pack { samples, first_word, sample_bytes, scale, .. } = twin.params();
+    let Pack { samples, first_word, sample_bytes, scale, flag, done, .. } = twin.params();
     let (plane, packed) = twin.words_from_to(0, 1);
-    let plane: &[f32] = bytemuck::cast_slice(plane);
+    let plane: &[f32] = &bytemuck::cast_slice(plane)[..samples as usize];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(packed);
-    narrow(&plane[..samples as usize], scale, sample_bytes as usize, 1, &mut bytes[first_word as usize * 4..]);
+    narrow(plane, scale, sample_bytes as usize, 1, &mut bytes[first_word as usize * 4..]);
+    packed[flag as usize] |= u32::from(has_gaps(plane));
+    packed[done as usize] = 1;
 }
 
 fn pack_rgb(twin: &mut Twin<'_>) {
-    let Pack { samples, first_word, sample_bytes, scale, .. } = twin.params();
+    let Pack { samples, first_word, sample_bytes, scale, flag, done, .. } = twin.params();
     let (planes, mut packed) = twin.reads_and_writes();
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(packed.remove(0));
+    let packed: &mut [u32] = bytemuck::cast_slice_mut(packed.remove(0));
     for (channel, plane) in planes.into_iter().enumerate() {
+        let (plane, bytes) = (&plane[..samples as usize / 3], bytemuck::cast_slice_mut::<u32, u8>(packed));
         let first = first_word as usize * 4 + channel * sample_bytes as usize;
-        narrow(&plane[..samples as usize / 3], scale, sample_bytes as usize, 3, &mut bytes[first..]);
+        narrow(plane, scale, sample_bytes as usize, 3, &mut bytes[first..]);
+        packed[flag as usize] |= u32::from(has_gaps(plane));
     }
+    packed[done as usize] = 1;
+}
+
+/// Whether a sample was never computed.
+#[autoversion(v3)]
+fn has_gaps(plane: &[f32]) -> bool {
+    plane.iter().fold(false, |gaps, sample| gaps | sample.is_nan())
 }
 
 /// Every `step`-th code as a number: `scale` is that of one code.
@@ -95,20 +107,24 @@ pub(super) fn widen(bytes: &[u8], step: usize, sample_bytes: usize, scale: f32, 
     match (sample_bytes, step) {
         (1, 1) => widen_bytes(&bytes[..out.len()], scale, out),
         (1, _) => bytes.iter().step_by(step).zip(out).for_each(|(code, out)| *out = f32::from(*code) * scale),
-        _ => widen_pairs(bytes.as_chunks().0, step, scale, out),
+        (_, 1) => widen_pairs(bytes.as_chunks().0, scale, out),
+        _ => {
+            let codes = bytes.as_chunks().0.iter().step_by(step);
+            codes.zip(out).for_each(|(code, out)| *out = f32::from(u16::from_le_bytes(*code)) * scale);
+        }
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn widen_bytes(codes: &[u8], scale: f32, out: &mut [f32]) {
     for (out, code) in out.iter_mut().zip(codes) {
         *out = f32::from(*code) * scale;
     }
 }
 
-#[autoversion(v3)]
-fn widen_pairs(codes: &[[u8; 2]], step: usize, scale: f32, out: &mut [f32]) {
-    for (out, code) in out.iter_mut().zip(codes.iter().step_by(step)) {
+#[autoversion(v4, v3)]
+fn widen_pairs(codes: &[[u8; 2]], scale: f32, out: &mut [f32]) {
+    for (out, code) in out.iter_mut().zip(codes) {
         *out = f32::from(u16::from_le_bytes(*code)) * scale;
     }
 }
@@ -121,25 +137,32 @@ pub(super) fn narrow(samples: &[f32], scale: f32, sample_bytes: usize, step: usi
         (1, _) => {
             bytes.iter_mut().step_by(step).zip(samples).for_each(|(out, sample)| *out = code(*sample, scale) as u8);
         }
-        _ => narrow_pairs(samples, scale, step, bytes.as_chunks_mut().0),
+        (_, 1) => narrow_pairs(samples, scale, bytes.as_chunks_mut().0),
+        _ => {
+            let pairs = bytes.as_chunks_mut().0.iter_mut().step_by(step);
+            pairs.zip(samples).for_each(|(out, sample)| *out = (code(*sample, scale) as u16).to_le_bytes());
+        }
     }
 }
 
+/// The code in the low bits: a whole number added to 2^23 is there as it is. A cast would look for what does not fit,
+/// one sample at a time: 720p took 1.2 ms longer.
 #[inline(always)]
-fn code(sample: f32, scale: f32) -> i32 {
-    (sample.clamp(0.0, 1.0) * scale + 0.5) as i32
+fn code(sample: f32, scale: f32) -> u32 {
+    const WHOLE: f32 = 8_388_608.0;
+    ((sample.clamp(0.0, 1.0) * scale + 0.5).floor() + WHOLE).to_bits()
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn narrow_bytes(samples: &[f32], scale: f32, bytes: &mut [u8]) {
     for (out, sample) in bytes.iter_mut().zip(samples) {
         *out = code(*sample, scale) as u8;
     }
 }
 
-#[autoversion(v3)]
-fn narrow_pairs(samples: &[f32], scale: f32, step: usize, bytes: &mut [[u8; 2]]) {
-    for (out, sample) in bytes.iter_mut().step_by(step).zip(samples) {
+#[autoversion(v4, v3)]
+fn narrow_pairs(samples: &[f32], scale: f32, bytes: &mut [[u8; 2]]) {
+    for (out, sample) in bytes.iter_mut().zip(samples) {
         *out = (code(*sample, scale) as u16).to_le_bytes();
     }
 }

@@ -12,7 +12,7 @@ use plimsoll_runtime::{Backend, Buffer, Cancellation, Content, Context, Prepared
 use smallvec::{SmallVec, smallvec};
 
 use super::chain::Chain;
-use super::device::DeviceWork;
+use super::device::{DeviceWork, can_launch};
 use super::format::Format;
 use super::frame::Frame;
 use super::host::{self, HostPlanes, HostWork};
@@ -275,10 +275,12 @@ fn among<'a, T: 'static>(input: &ChainInput, references: &'a [Prepared]) -> Resu
 }
 
 fn ladder(plan: &Plan, has_others: bool) -> Ladder {
-    Ladder::from(vec![
-        Rung::new(GPU, Place::On(DeviceKind::Gpu), on_device(plan, has_others).expect("counting never fails")),
-        Rung::new(CPU, Place::On(DeviceKind::Cpu), on_host(plan, has_others)),
-    ])
+    let on_cpu = Rung::new(CPU, Place::On(DeviceKind::Cpu), on_host(plan, has_others));
+    if !plan.first().into_iter().chain([plan.last(has_others)]).all(can_launch) {
+        return Ladder::from(vec![on_cpu]);
+    }
+    let footprint = on_device(plan, has_others).expect("counting never fails");
+    Ladder::from(vec![Rung::new(GPU, Place::On(DeviceKind::Gpu), footprint), on_cpu])
 }
 
 /// Counted by doing what a session does on a device that only counts.
@@ -304,6 +306,20 @@ fn on_host(plan: &Plan, has_others: bool) -> Footprint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::format::{Colour, Range};
+
+    #[test]
+    fn what_no_launch_covers_is_left_to_the_cpu() {
+        let workload = ChainWorkload::new("crop=16x1+0+0".parse().unwrap());
+        let rungs = |width| {
+            let size = crate::image::Size { width, height: 1 };
+            let format = Format::new(size, 8, Colour::Mono(Range::Full)).unwrap();
+            let input = ChainWorkload::input(Frame::new(format, vec![0; width as usize]).unwrap());
+            workload.ladder(&input).rungs().iter().map(|rung| rung.name).collect::<Vec<_>>()
+        };
+        assert_eq!(rungs(65_535 * 16), RUNGS);
+        assert_eq!(rungs(65_535 * 16 + 1), [CPU]);
+    }
 
     #[test]
     fn where_a_stream_ends_the_other_side_stands_in() {

@@ -62,22 +62,40 @@ impl Locked<'_> {
     }
 }
 
-/// Locks every buffer, in the order of addresses; gives the locks back in the order of bindings.
-fn lock_all<'a>(buffers: &[&'a CpuBuffer], bindings: &[Access]) -> Vec<Locked<'a>> {
-    let mut order: Vec<usize> = (0..buffers.len()).collect();
-    order.sort_by_key(|&binding| std::ptr::from_ref(buffers[binding]));
-    let mut locked: Vec<(usize, Locked<'a>)> = order
-        .into_iter()
-        .map(|binding| {
-            let lock = match bindings[binding] {
-                Access::Read => Locked::Read(read_lock(buffers[binding])),
-                Access::Write => Locked::Write(write_lock(buffers[binding])),
-            };
-            (binding, lock)
-        })
-        .collect();
-    locked.sort_by_key(|(binding, _)| *binding);
-    locked.into_iter().map(|(_, lock)| lock).collect()
+/// Every buffer locked once, in the order of addresses, and which lock each binding's is.
+struct LockedAll<'a> {
+    locks: Vec<Locked<'a>>,
+    of_binding: Vec<usize>,
+}
+
+impl<'a> LockedAll<'a> {
+    fn new(buffers: &[&'a CpuBuffer], bindings: &[Access]) -> Self {
+        let address = |binding: usize| std::ptr::from_ref(buffers[binding]);
+        let mut order: Vec<usize> = (0..buffers.len()).collect();
+        order.sort_by_key(|&binding| address(binding));
+        let (mut locks, mut of_binding) = (Vec::new(), vec![0; buffers.len()]);
+        for (place, &binding) in order.iter().enumerate() {
+            // Bound again: it is only read, and a second lock of one thread could wait for a writer between the two.
+            if place == 0 || address(order[place - 1]) != address(binding) {
+                locks.push(match bindings[binding] {
+                    Access::Read => Locked::Read(read_lock(buffers[binding])),
+                    Access::Write => Locked::Write(write_lock(buffers[binding])),
+                });
+            }
+            of_binding[binding] = locks.len() - 1;
+        }
+        Self { locks, of_binding }
+    }
+
+    /// The words of each binding.
+    fn words(&mut self) -> Vec<Words<'_>> {
+        let mut words: Vec<Words<'_>> = self.locks.iter_mut().map(Locked::words).collect();
+        let of_binding = self.of_binding.iter().map(|&lock| match &words[lock] {
+            Words::Read(words) => Words::Read(words),
+            Words::Write(_) => std::mem::replace(&mut words[lock], Words::Read(&[])),
+        });
+        of_binding.collect()
+    }
 }
 
 impl Backend for CpuBackend {
@@ -113,8 +131,8 @@ impl Backend for CpuBackend {
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), Fault> {
         check_launch(launch)?;
         let own: Vec<&CpuBuffer> = launch.buffers.iter().map(|buffer| self.own(buffer)).collect::<Result<_, _>>()?;
-        let mut locked = lock_all(&own, launch.kernel.bindings);
-        let buffers = locked.iter_mut().map(Locked::words).collect();
+        let mut locked = LockedAll::new(&own, launch.kernel.bindings);
+        let buffers = locked.words();
         (launch.kernel.twin)(&mut Twin { groups: launch.groups, params: launch.params, buffers });
         Ok(())
     }
@@ -128,5 +146,41 @@ impl Backend for CpuBackend {
 
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {
         std::mem::replace(&mut self.scope, scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::read_floats;
+    use crate::kernel::Kernel;
+
+    static SUM: Kernel = Kernel {
+        name: "sum",
+        wgsl: "",
+        entry: "sum",
+        bindings: &[Access::Read, Access::Write, Access::Read],
+        params: 0,
+        twin: |twin| {
+            let (reads, mut writes) = twin.reads_and_writes();
+            writes[0].iter_mut().zip(reads[0]).zip(reads[1]).for_each(|((out, a), b)| *out = a + b);
+        },
+    };
+
+    fn sum<'a>(buffers: &'a [&'a Buffer]) -> Launch<'a> {
+        Launch { kernel: &SUM, buffers, params: &[], groups: [1, 1, 1] }
+    }
+
+    #[test]
+    fn what_is_only_read_may_be_bound_twice() {
+        let mut backend = CpuBackend::new(Arc::default(), Bytes::MAX);
+        let [one, two] = [1.0_f32, 2.0].map(|value| {
+            let buffer = backend.allocate(Bytes(8)).unwrap();
+            backend.write(&buffer, Bytes::ZERO, bytemuck::cast_slice(&[value; 2])).unwrap();
+            buffer
+        });
+        backend.launch(&sum(&[&two, &one, &two])).unwrap();
+        assert_eq!(read_floats(&mut backend, &one, 2).unwrap(), [4.0; 2]);
+        assert!(matches!(backend.launch(&sum(&[&one, &one, &two])), Err(Fault::WorkFailed { .. })));
     }
 }

@@ -228,7 +228,7 @@ impl Totals {
             What::Quarantined { device, .. } => self.device(device, |counts| counts.quarantined += 1),
             What::Returned { device } => self.device(device, |counts| counts.returned += 1),
             What::Gone { device } => self.device(device, |counts| counts.gone = true),
-            What::Placed { .. } | What::LineMoved { .. } => {}
+            What::Placed { .. } | What::LineMoved { .. } | What::WidthChanged { .. } => {}
         }
     }
 

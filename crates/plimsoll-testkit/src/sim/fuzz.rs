@@ -1,5 +1,5 @@
 //! Many seeds, and what must hold in each: no task lost or done twice, the ledger balanced, never past the line, no
-//! starvation, the first cause kept.
+//! starvation, the first cause kept, sequences together.
 //! Never stops at a pass: the first failing seed is the result.
 
 use plimsoll_core::{Moment, TaskError};

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `truth.rs` | the bytes that are really on each device |
 //! | `world.rs` | the clock, the devices and their faults |
+//! | `watch.rs` | nothing: it checks from events that sequences stay together |
 //! | `scenario.rs` | a random box with random work, from a seed |
 //! | `fuzz.rs` | many scenarios, and what must hold in each |
 //! | `replay.rs` | a known task graph on a known box |
@@ -13,4 +14,5 @@ pub mod fuzz;
 pub mod replay;
 pub mod scenario;
 mod truth;
+mod watch;
 pub mod world;

@@ -6,8 +6,8 @@ use plimsoll_core::dice::Dice;
 use plimsoll_core::scheduler::Config;
 use plimsoll_core::task::{Priority, ReferenceUse, SessionShape};
 use plimsoll_core::{
-    Bytes, ContentKey, DeviceId, DeviceKind, Footprint, Ladder, Moment, Nanos, Place, Quality, Rung, TaskSpec,
-    WorkloadId,
+    Bytes, ContentKey, DeviceId, DeviceKind, Footprint, Ladder, Moment, Nanos, Place, Quality, Rung, SequenceId,
+    TaskSpec, WorkloadId,
 };
 
 use super::world::{Cost, Faults, VirtualGpu, World};
@@ -69,6 +69,11 @@ impl Scenario {
             let slots = dice.within(1, 4) as usize;
             let memory = Bytes::mib(dice.within(32, 2_048));
             let mut gpu = VirtualGpu::new(DeviceKind::Gpu, slots, dice.within(1, 40) as f64, memory);
+            if dice.chance(0.4) {
+                gpu.width_first = Some(dice.within(1, slots as u64 + 1) as usize);
+                gpu.at_once =
+                    (1..=slots).map(|at_once| (at_once as f64).powf(dice.below(100) as f64 / 100.0)).collect();
+            }
             gpu.stall_after = Some(Nanos::millis(dice.within(200, 2_000)));
             if dice.chance(0.6) {
                 gpu.faults = random_faults(dice);
@@ -82,7 +87,19 @@ impl Scenario {
         devices
     }
 
+    /// What all tasks of one sequence look like: equal, so that a device that took one can take the next.
+    fn sequences(&mut self, workloads: &[WorkloadId]) -> Vec<TaskSpec> {
+        let count = self.dice.within(1, 4);
+        let specs = (0..count).map(|id| {
+            let workload = workloads[self.dice.below(workloads.len())];
+            TaskSpec { sequence: Some(SequenceId(id)), ..self.spec(workload) }
+        });
+        specs.collect()
+    }
+
     fn fill(&mut self, world: &mut World, workloads: &[WorkloadId]) {
+        world.watch_sequences();
+        let sequences = self.sequences(workloads);
         let count = self.dice.within(10, 120) as usize;
         let references: Vec<ContentKey> = (0..self.dice.within(1, 60)).map(|at| ContentKey(u128::from(at))).collect();
         let mut at = Moment::START;
@@ -92,7 +109,11 @@ impl Scenario {
             }
             let workload = workloads[self.dice.below(workloads.len())];
             let mut spec = self.spec(workload);
-            if self.dice.chance(0.5) {
+            let in_sequence = self.dice.chance(0.25);
+            if in_sequence {
+                spec = sequences[self.dice.below(sequences.len())].clone();
+            }
+            if !in_sequence && self.dice.chance(0.5) {
                 let content = references[self.dice.below(references.len())];
                 spec.references.push(ReferenceUse { content, pinned: self.dice.chance(0.1) });
             }

@@ -16,6 +16,7 @@ use plimsoll_core::{
 };
 
 use super::truth::{Account, Allocation};
+use super::watch::SequenceWatch;
 
 /// Steps after which a run counts as hung.
 const STEPS_MAX: usize = 2_000_000;
@@ -35,8 +36,13 @@ impl Host for Pretend {
 pub struct VirtualGpu {
     /// CPU or GPU.
     pub kind: DeviceKind,
-    /// Tasks at once.
+    /// Tasks at once at the most.
     pub slots: usize,
+    /// Tasks at once to begin with, if how many are best is to be measured.
+    pub width_first: Option<usize>,
+    /// How much it gets done with 1, 2, 3 … tasks at once, as a multiple of what it gets done with one: copies of one hide
+    /// behind kernels of another. Each task counts in full where nothing is said.
+    pub at_once: Vec<f64>,
     /// How much faster than the reference it runs.
     pub speed: f64,
     /// Its memory.
@@ -52,7 +58,8 @@ pub struct VirtualGpu {
 impl VirtualGpu {
     /// A device without faults.
     pub fn new(kind: DeviceKind, slots: usize, speed: f64, memory: Bytes) -> Self {
-        Self { kind, slots, speed, memory, faults: Faults::default(), stall_after: None, weight: None }
+        let (faults, at_once) = (Faults::default(), Vec::new());
+        Self { kind, slots, width_first: None, at_once, speed, memory, faults, stall_after: None, weight: None }
     }
 }
 
@@ -142,6 +149,16 @@ struct VirtualState {
     account: Account,
     generation: u32,
     others: Bytes,
+    /// Slots with a run on them.
+    flying: usize,
+}
+
+impl VirtualState {
+    /// How much longer a run takes because of those beside it.
+    fn crowding(&self) -> f64 {
+        let at_once = self.flying.max(1);
+        self.gpu.at_once.get(at_once - 1).map_or(1.0, |gain| at_once as f64 / gain)
+    }
 }
 
 /// A box in virtual time.
@@ -157,6 +174,7 @@ pub struct World {
     tick_at: Option<Moment>,
     steps: usize,
     bites: f64,
+    watch: Option<SequenceWatch>,
 }
 
 impl World {
@@ -168,11 +186,12 @@ impl World {
             let mut spec = DeviceSpec::new(gpu.kind, gpu.slots, gpu.memory);
             spec.stall_after = gpu.stall_after;
             spec.weight = gpu.weight;
+            spec.width_first = gpu.width_first;
             spec.margin = Margin { share: 1.0, limit: None };
             let device = scheduler.add_device(spec);
             scheduler.device_opened(Moment::START, device);
-            let (account, generation, others) = (Account::default(), 0, Bytes::ZERO);
-            states.push(VirtualState { gpu, account, generation, others });
+            let (account, others) = (Account::default(), Bytes::ZERO);
+            states.push(VirtualState { gpu, account, generation: 0, others, flying: 0 });
         }
         Self {
             scheduler,
@@ -186,6 +205,7 @@ impl World {
             tick_at: None,
             steps: 0,
             bites: 0.0,
+            watch: None,
         }
     }
 
@@ -250,6 +270,12 @@ impl World {
     pub fn lose_at(&mut self, at: Moment, device: DeviceId) {
         let generation = self.devices[device.index()].generation;
         self.plan(at, Happening::Lose(device, generation));
+    }
+
+    /// From now on it is checked that sequences stay together.
+    pub fn watch_sequences(&mut self) {
+        self.scheduler.listen(true);
+        self.watch = Some(SequenceWatch::new(self.devices.len()));
     }
 
     fn plan(&mut self, at: Moment, happening: Happening) {
@@ -396,7 +422,12 @@ impl World {
         let Some(after) = before else { return self.plan(come_back, Happening::Submit(job)) };
         spec.after = after;
         match self.scheduler.submit(self.now, spec, job) {
-            Ok(id) => self.tasks[job].id = Some(id),
+            Ok(id) => {
+                self.tasks[job].id = Some(id);
+                if let (Some(watch), Some(sequence)) = (&mut self.watch, self.tasks[job].spec.sequence) {
+                    watch.joined(id, sequence);
+                }
+            }
             Err(_) => self.plan(come_back, Happening::Submit(job)),
         }
     }
@@ -435,6 +466,7 @@ impl World {
             }
         }
         let task_bytes = account.allocate(footprint.task);
+        self.devices[device.index()].flying += usize::from(session.is_some());
         let (took, result) = self.fate(device, job);
         let bring = clock.since(self.now) - if opens { cost.open.scaled(1.0 / speed) } else { Nanos::ZERO };
         let measured = Measured {
@@ -461,7 +493,7 @@ impl World {
             DeviceKind::Gpu => task.cost.gpu,
         };
         let (faults, generation) = (state.gpu.faults.clone(), state.generation);
-        let mut took = base.scaled(1.0 / state.gpu.speed);
+        let mut took = base.scaled(state.crowding() / state.gpu.speed);
         if faults.jitter > 0.0 {
             took = took.scaled(1.0 + faults.jitter * self.dice.below(1000) as f64 / 1000.0);
         }
@@ -501,6 +533,7 @@ impl World {
         let Some(state) = self.flights[flight].take() else { return };
         let Flight { run, job, device, result, session, behind, task_bytes, held, measured, .. } = state;
         drop((task_bytes, held));
+        self.devices[device.index()].flying -= usize::from(session.is_some());
         let session = session.filter(|_| result.is_ok());
         for follower in behind {
             match session {
@@ -569,8 +602,11 @@ impl World {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&mut self) -> Result<(), String> {
         self.scheduler.check_invariants()?;
+        if let Some(watch) = &mut self.watch {
+            self.scheduler.drain_events().iter().try_for_each(|event| watch.hear(&event.what))?;
+        }
         for (at, state) in self.devices.iter().enumerate() {
             let promised = self.scheduler.ledger().promised(DeviceId(at as u16));
             let real = state.account.bytes();

@@ -11,7 +11,7 @@ use plimsoll_runtime::{Orchestrator, Task, check};
 use plimsoll_testkit::virtual_device::ScriptedFault;
 
 use crate::bounded::{Gate, Meeting, bounded, eventually, within};
-use crate::scripted::{FIRST, Piece, SECOND, Scripted, as_device, gpu_then_cpu, virtual_gpu};
+use crate::scripted::{ALL, FIRST, Piece, SECOND, Scripted, as_device, gpu_then_cpu, virtual_gpu};
 
 fn both(value: u64) -> Piece {
     Piece::new(value).ladder(gpu_then_cpu(Bytes::ZERO)).checked()
@@ -21,8 +21,12 @@ fn both(value: u64) -> Piece {
 fn lost_while_a_task_is_on_it() {
     bounded(|| {
         let gpu = virtual_gpu("v", |gpu| gpu);
-        let orchestrator =
-            Orchestrator::builder().device(as_device(&gpu)).cpu(1).strategy(Strategy::RoundRobin).build();
+        let orchestrator = Orchestrator::builder()
+            .device(as_device(&gpu))
+            .cpu(1)
+            .strategy(Strategy::WeightedCapacity)
+            .weight(0, ALL)
+            .build();
         let work = orchestrator.register(Scripted::default());
         let (entered, leave) = (Gate::default(), Gate::default());
         let (tell, wait) = (entered.clone(), leave.clone());
@@ -114,7 +118,8 @@ fn lost_for_good() {
         let orchestrator = Orchestrator::builder()
             .device(as_device(&gpu))
             .cpu(2)
-            .strategy(Strategy::RoundRobin)
+            .strategy(Strategy::WeightedCapacity)
+            .weight(0, ALL)
             .device_wait_max(Duration::from_millis(300))
             .build();
         let work = orchestrator.register(Scripted::default());
@@ -163,7 +168,8 @@ fn a_wrong_answer_puts_the_device_in_quarantine() {
         let orchestrator = Orchestrator::builder()
             .device(as_device(&gpu))
             .cpu(1)
-            .strategy(Strategy::RoundRobin)
+            .strategy(Strategy::WeightedCapacity)
+            .weight(0, ALL)
             .listener(move |some: &[Event]| heard.lock().unwrap().extend(some.iter().cloned()))
             .build();
         let work = orchestrator.register(Scripted::default());
@@ -197,8 +203,12 @@ fn a_wrong_answer_puts_the_device_in_quarantine() {
 fn a_stalled_read_moves_the_task() {
     bounded(|| {
         let gpu = virtual_gpu("v", |gpu| gpu);
-        let orchestrator =
-            Orchestrator::builder().device(as_device(&gpu)).cpu(1).strategy(Strategy::RoundRobin).build();
+        let orchestrator = Orchestrator::builder()
+            .device(as_device(&gpu))
+            .cpu(1)
+            .strategy(Strategy::WeightedCapacity)
+            .weight(0, ALL)
+            .build();
         let work = orchestrator.register(Scripted::default());
         let read = gpu.calls().reads + 1;
         gpu.add_fault(ScriptedFault::Stalled { read, after: plimsoll_core::Nanos::seconds(60) });
@@ -216,7 +226,8 @@ fn work_that_hangs_takes_nothing_else_with_it() {
         let orchestrator = Orchestrator::builder()
             .device(as_device(&gpu))
             .cpu(1)
-            .strategy(Strategy::RoundRobin)
+            .strategy(Strategy::WeightedCapacity)
+            .weight(0, ALL)
             .stall_after(Duration::from_millis(100))
             .build();
         let work = orchestrator.register(Scripted::default());
@@ -260,7 +271,8 @@ fn a_cancelled_task_that_hangs_is_noticed_too() {
         let orchestrator = Orchestrator::builder()
             .device(as_device(&gpu))
             .cpu(1)
-            .strategy(Strategy::RoundRobin)
+            .strategy(Strategy::WeightedCapacity)
+            .weight(0, ALL)
             .stall_after(Duration::from_millis(100))
             .build();
         let work = orchestrator.register(Scripted::default());

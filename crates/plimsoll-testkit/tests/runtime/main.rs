@@ -18,3 +18,4 @@ mod scripted;
 mod shutdown;
 mod strategies;
 mod stress;
+mod widths;

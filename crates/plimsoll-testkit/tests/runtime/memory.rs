@@ -9,14 +9,19 @@ use plimsoll_runtime::{Done, Orchestrator, Reference, Registered, Task};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 use crate::bounded::{Gate, PATIENCE, bounded, within};
-use crate::scripted::{Answer, FIRST, Piece, SECOND, Scripted, anywhere, as_device, gpu_then_cpu, virtual_gpu};
+use crate::scripted::{ALL, Answer, FIRST, Piece, SECOND, Scripted, anywhere, as_device, gpu_then_cpu, virtual_gpu};
 
 const TOO_MUCH: Bytes = Bytes::mib(200);
 
 /// A GPU of 100 MiB and a CPU; the better rung is always taken first, and nothing is taken over.
 fn small_gpu(work: Scripted) -> (Orchestrator, Registered<Scripted>, Arc<VirtualDevice>) {
     let gpu = virtual_gpu("small", |gpu| gpu.memory(Bytes::mib(100)));
-    let orchestrator = Orchestrator::builder().device(as_device(&gpu)).cpu(2).strategy(Strategy::RoundRobin).build();
+    let orchestrator = Orchestrator::builder()
+        .device(as_device(&gpu))
+        .cpu(2)
+        .strategy(Strategy::WeightedCapacity)
+        .weight(0, ALL)
+        .build();
     let work = orchestrator.register(work);
     (orchestrator, work, gpu)
 }
@@ -117,7 +122,8 @@ fn strict_has_no_ladder() {
 fn what_failed_is_remembered_until_it_succeeds() {
     bounded(|| {
         let gpu = virtual_gpu("two", |gpu| gpu.memory(Bytes::mib(100)).slots(2));
-        let builder = Orchestrator::builder().device(as_device(&gpu)).cpu(1).strategy(Strategy::RoundRobin);
+        let builder =
+            Orchestrator::builder().device(as_device(&gpu)).cpu(1).strategy(Strategy::WeightedCapacity).weight(0, ALL);
         let orchestrator = builder.build();
         let work = orchestrator.register(Scripted::default());
         let attempts_on_gpu = Arc::new(AtomicU64::new(0));

@@ -14,6 +14,9 @@ pub(crate) const FIRST: DeviceId = DeviceId(0);
 /// The device added second.
 pub(crate) const SECOND: DeviceId = DeviceId(1);
 
+/// The weight of a device that gets whatever it can take; others get what it cannot.
+pub(crate) const ALL: f64 = 1e9;
+
 type OpenHook = Arc<dyn Fn(&'static str, &mut dyn Backend) -> Result<(), Fault> + Send + Sync>;
 type RunHook = Arc<dyn Fn(&'static str, &mut Context<'_>) -> Result<(), Fault> + Send + Sync>;
 type PrepareHook = Arc<dyn Fn(&'static str, &mut dyn Backend) -> Result<(), Fault> + Send + Sync>;

@@ -1,9 +1,10 @@
 //! What each strategy makes of devices of equal speed.
 
+use plimsoll_core::SequenceId;
 use plimsoll_core::balancer::Strategy;
 use plimsoll_runtime::{Builder, Orchestrator, Task};
 
-use crate::bounded::{Meeting, bounded, within};
+use crate::bounded::{Gate, Meeting, bounded, within};
 use crate::scripted::{Piece, Scripted, as_device, virtual_gpu};
 
 /// How many of these tasks each of three devices completes, when all are placed before any ends.
@@ -60,6 +61,33 @@ fn every_strategy_finishes_and_uses_every_device() {
             let shares = shares(60, |builder| builder.strategy(strategy));
             assert_eq!(shares.iter().sum::<u64>(), 60, "{strategy}");
             assert!(shares.iter().all(|&share| share > 0), "{strategy}: {shares:?}");
+        }
+    });
+}
+
+/// Frames of two films, handed in by turns: each film stays on one device.
+#[test]
+fn a_sequence_stays_on_one_device() {
+    bounded(|| {
+        for strategy in Strategy::ALL {
+            let gpus = ["a", "b", "c"].map(|name| virtual_gpu(name, |gpu| gpu));
+            let orchestrator = Orchestrator::builder().devices(gpus.iter().map(as_device)).strategy(strategy).build();
+            let work = orchestrator.register(Scripted::default());
+            let (entered, leave) = (Gate::default(), Gate::default());
+            let mut films = [Vec::new(), Vec::new()];
+            for n in 0..40 {
+                let piece = if n < 2 { Piece::new(n).held(&entered, &leave) } else { Piece::new(n) };
+                let film = (n % 2) as usize;
+                let frame = Task::new(piece).sequence(SequenceId(film as u64));
+                films[film].push(orchestrator.submit(&work, frame).unwrap());
+            }
+            leave.open();
+            for film in films {
+                let frames = film.into_iter().map(|frame| within(frame, "a frame").unwrap().report.device);
+                let mut devices: Vec<_> = frames.collect();
+                devices.dedup();
+                assert_eq!(devices.len(), 1, "{strategy}: {devices:?}");
+            }
         }
     });
 }

@@ -6,10 +6,9 @@
 mod load;
 mod pair;
 mod references;
-mod stop;
 mod sweep;
 
+pub use crate::stop::StopSign;
 pub use load::{LoadError, Loaded};
 pub use pair::{MetricScore, Pair, PairError, PairScores, Scored};
-pub use stop::StopSign;
 pub use sweep::{Sweep, SweepOptions};

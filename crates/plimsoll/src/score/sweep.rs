@@ -19,7 +19,7 @@ use plimsoll_runtime::{Orchestrator, Reference, Registered, Task, workload};
 use super::load::{File, Load, Loaded};
 use super::pair::{FileFacts, MetricScore, Pair, PairError, PairScores, Scored};
 use super::references::{LoadedReference, Loading, References};
-use super::stop::StopSign;
+use crate::stop::StopSign;
 
 /// Bytes of decoded pixels held at once, beside the references kept: an eighth of a small machine's memory.
 const PIXELS_BUDGET: u64 = 512 << 20;

@@ -13,7 +13,7 @@ mod summary;
 mod table;
 
 use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions};
-use plimsoll::score::{StopSign, Sweep, SweepOptions};
+use plimsoll::score::{Sweep, SweepOptions};
 use plimsoll::{Builder, Orchestrator, Shutdown, profile};
 use plimsoll_core::DeviceId;
 use plimsoll_results::report;
@@ -24,7 +24,7 @@ use self::columns::Columns;
 use self::outputs::Outputs;
 use self::page::Page;
 use crate::machine_args::MachineArgs;
-use crate::stop::{Ended, Stop, warn};
+use crate::stop::{self, Ended, Stop, warn};
 use crate::trace;
 
 pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let left = outputs.left_to_do(pairs)?;
     let (builder, trace) = trace::start(orchestrator(opened)?, args.trace.as_deref(), &names)?;
     let orchestrator = builder.build();
-    let stop = stop_on_signal();
+    let stop = stop::on_signal();
     Sweep::new(&orchestrator, options).run(left, &stop, |scored| outputs.take(scored));
     let saved = orchestrator.save_profile();
     orchestrator.shutdown(Shutdown::Cancel);
@@ -123,20 +123,4 @@ fn command_line() -> String {
 fn quoted(word: String) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_./,:=+%@".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-/// The first Ctrl-C asks for an orderly end, the second ends at once.
-fn stop_on_signal() -> StopSign {
-    let stop = StopSign::default();
-    let raised = stop.clone();
-    let handler = move || {
-        if raised.is_raised() {
-            std::process::exit(Stop::INTERRUPTED);
-        }
-        raised.raise();
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        warn(format_args!("Ctrl-C will end the run without its summary: {error}"));
-    }
-    stop
 }

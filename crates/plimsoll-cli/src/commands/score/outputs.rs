@@ -129,7 +129,10 @@ impl Outputs {
         }
         print_summary(&lines, to_stdout)?;
         match (interrupted, self.summary.failed) {
-            (true, _) => Err(Stop::Interrupted { kept }),
+            (true, _) => {
+                let next = if kept { "; the same command with --resume goes on" } else { "" };
+                Err(Stop::Interrupted { left: format!("finished rows are kept{next}") })
+            }
             (false, 0) => Ok(()),
             (false, failed) => {
                 let all = failed + self.summary.scored;

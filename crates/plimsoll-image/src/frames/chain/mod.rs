@@ -91,8 +91,8 @@ impl Chain {
         &self.0
     }
 
-    /// Everything that changes what it does.
-    pub(super) fn fingerprint(&self) -> u64 {
+    /// Two chains of one fingerprint do the same, down to the content of files that they read when they were made.
+    pub fn fingerprint(&self) -> u64 {
         let all: String = self.0.iter().map(|link| format!("{:?}\n", link.operation)).collect();
         xxhash_rust::xxh3::xxh3_64(all.as_bytes())
     }

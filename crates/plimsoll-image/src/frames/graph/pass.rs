@@ -31,7 +31,8 @@ pub(crate) trait Pass: Pod + Send + Sync + fmt::Debug {
     /// The size of each output plane.
     fn output(&self) -> Size;
 
-    /// The input rows that these output rows are made of. A pass that looks anywhere says so: `0..height`.
+    /// The input rows that these output rows are made of, all within the plane. A pass that looks anywhere says so:
+    /// `0..height`; one that looks nowhere gives an empty range.
     fn reach(&self, table: &[f32], rows: Range<u32>) -> Range<u32>;
 
     /// Computes output rows. Each function of rows that takes long is `#[autoversion]`ed.

@@ -51,6 +51,12 @@ impl HostWork {
         Self { rings: ring_samples(program).map(ring).collect() }
     }
 
+    /// Leaves nothing useful in the rings.
+    #[cfg(test)]
+    pub(super) fn spoil(&mut self) {
+        self.rings.iter_mut().flatten().for_each(|ring| ring.fill(f32::NAN));
+    }
+
     /// Runs a program that ends in a frame; gives its bytes.
     pub(super) fn frame(
         &mut self,

@@ -11,7 +11,7 @@ const BAND: u32 = 16;
 
 /// How far each node and each result has come.
 pub(super) struct Walk {
-    /// Rows that each node has given.
+    /// Rows that each node has given: whole bands, or all.
     done: Vec<u32>,
     /// Rows of each result that were taken out.
     taken: Vec<u32>,
@@ -53,8 +53,12 @@ impl Walk {
     }
 
     fn advance(&mut self, graph: &Graph, node: usize, upto: u32, visit: &mut impl Visit) {
+        let height = graph.nodes()[node].size().height;
+        // A reach beyond the plane would never be come to.
+        debug_assert!(upto <= height, "row {upto} of {height} is asked for");
+        let upto = upto.min(height);
         while self.done[node] < upto {
-            let rows = self.done[node]..(self.done[node] + BAND).min(graph.nodes()[node].size().height);
+            let rows = self.done[node]..(self.done[node] + BAND).min(height);
             if let Node::Pass { pass, inputs, .. } = &graph.nodes()[node] {
                 let reach = pass.reach(rows.clone());
                 for input in inputs {
@@ -72,7 +76,8 @@ pub(super) fn rows_held(program: &Program) -> Vec<u32> {
     let nodes = program.graph.nodes();
     let mut rings = RingPlan {
         held: vec![0; nodes.len()],
-        needs: nodes.iter().map(|node| needs(node)).collect(),
+        needs: nodes.iter().map(needs).collect(),
+        readers: readers(program),
         program,
         taken: vec![0; program.results.len()],
     };
@@ -85,29 +90,39 @@ fn needs(node: &Node) -> Vec<u32> {
     let Node::Pass { pass, .. } = node else { return Vec::new() };
     let height = node.size().height;
     let bands = (0..height).step_by(BAND as usize).map(|first| first..(first + BAND).min(height));
-    let mut needs: Vec<u32> = bands.map(|band| pass.reach(band).start).collect();
+    let first_of = |reach: Range<u32>| if reach.is_empty() { u32::MAX } else { reach.start };
+    let mut needs: Vec<u32> = bands.map(|band| first_of(pass.reach(band))).collect();
     for at in (1..needs.len()).rev() {
         needs[at - 1] = needs[at - 1].min(needs[at]);
     }
     needs
 }
 
+/// For each node, those that read from it.
+fn readers(program: &Program) -> Vec<Vec<usize>> {
+    let mut readers = vec![Vec::new(); program.graph.nodes().len()];
+    for (reader, node) in program.graph.nodes().iter().enumerate() {
+        node.inputs().iter().for_each(|input| readers[input.node].push(reader));
+    }
+    readers
+}
+
 struct RingPlan<'a> {
     program: &'a Program,
     held: Vec<u32>,
     needs: Vec<Vec<u32>>,
+    readers: Vec<Vec<usize>>,
     taken: Vec<u32>,
 }
 
 impl RingPlan<'_> {
     /// The first row of a node that somebody still needs.
     fn first_needed(&self, walk: &Walk, node: usize) -> u32 {
-        let readers = self.program.graph.nodes().iter().enumerate();
-        let readers = readers.filter(|(_, reader)| reader.inputs().iter().any(|plane| plane.node == node));
-        let by_passes = readers.filter_map(|(reader, of)| {
-            // A band under way still needs its rows: its own start counts until the next visit.
-            let band = walk.done[reader].min(of.size().height) / BAND;
-            self.needs[reader].get(band as usize).copied()
+        let by_passes = self.readers[node].iter().filter_map(|reader| {
+            // A band under way still needs its rows: its own start counts until the next visit. After the last band
+            // there are no needs.
+            let band = walk.done[*reader].div_ceil(BAND);
+            self.needs[*reader].get(band as usize).copied()
         });
         let results = self.program.results.iter().zip(&self.taken);
         let by_results = results.filter(|(plane, _)| plane.node == node).map(|(_, taken)| *taken);
@@ -116,10 +131,11 @@ impl RingPlan<'_> {
 }
 
 impl Visit for RingPlan<'_> {
-    fn rows(&mut self, walk: &Walk, node: usize, _: Range<u32>) {
-        // Everything up to now is there at once with what was needed before this band.
-        let live = walk.done[node] - self.first_needed(walk, node).min(walk.done[node]);
-        self.held[node] = self.held[node].max(live).max(1);
+    fn rows(&mut self, walk: &Walk, node: usize, rows: Range<u32>) {
+        // Everything up to now is there at once with what was needed before this band. Rows of this band that nobody
+        // needs are there too: a pass may write its rows in any order.
+        let first = self.first_needed(walk, node).min(rows.start);
+        self.held[node] = self.held[node].max(walk.done[node] - first);
     }
 
     fn take(&mut self, result: usize, rows: Range<u32>) {

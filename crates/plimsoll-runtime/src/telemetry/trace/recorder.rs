@@ -124,6 +124,7 @@ impl Recorder {
             }
             What::Returned { device } => self.instant("returned", at, device, Args::None {}),
             What::Gone { device } => self.instant("gone", at, device, Args::None {}),
+            What::WidthChanged { device, slots } => self.instant("width", at, device, Args::Width { slots }),
             What::LineMoved { device, line, promised } => {
                 self.devices[device.index()].line = Some(line);
                 self.promised(device, promised);
@@ -263,6 +264,7 @@ impl Recorder {
             | What::Quarantined { device, .. }
             | What::Returned { device }
             | What::Gone { device }
+            | What::WidthChanged { device, .. }
             | What::LineMoved { device, .. } => device,
         };
         if last.index() >= DeviceSet::LIMIT {

@@ -179,6 +179,7 @@ fn any_what() -> impl Strategy<Value = What> {
         1 => device().prop_map(|device| What::Quarantined { device, ailment: Ailment::Stalled }),
         1 => device().prop_map(|device| What::Returned { device }),
         1 => device().prop_map(|device| What::Gone { device }),
+        1 => device().prop_map(|device| What::WidthChanged { device, slots: 3 }),
         1 => device().prop_map(|device| What::LineMoved { device, line: Bytes(7), promised: Bytes(3) }),
     ]
 }

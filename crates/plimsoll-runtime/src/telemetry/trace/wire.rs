@@ -45,6 +45,7 @@ pub(super) enum Args<'a> {
     Moved { task: Named, from: DeviceId },
     MadeRoom { sessions: u16, references: u16 },
     Quarantined { ailment: Ailment },
+    Width { slots: u16 },
     None {},
 }
 

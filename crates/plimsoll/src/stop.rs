@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
@@ -30,11 +30,13 @@ impl StopSign {
     }
 
     /// Waits until it is. One waiter at a time.
-    pub(super) async fn raised(&self) {
-        poll_fn(|context| {
-            self.0.waker.register(context.waker());
-            if self.is_raised() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+    pub(crate) async fn raised(&self) {
+        poll_fn(|context| self.poll_raised(context)).await;
+    }
+
+    /// Whether it is; wakes the waiter when it will be. One waiter at a time.
+    pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
+        self.0.waker.register(context.waker());
+        if self.is_raised() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

@@ -1,0 +1,128 @@
+//! `plimsoll frames`: video frames through a chain of operations, on every device. Reads like a table of contents.
+//! Never works on a frame itself.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `args.rs`, `values.rs` | what can be typed, and its words |
+//! | `places.rs` | where frames come from and go to, as typed |
+//! | `input.rs`, `sink.rs`, `draft.rs` | opened: streams and images in, streams and images out |
+//! | `plan.rs` | the chain with what the output asks for |
+//! | `run.rs` | frames from one end to the other |
+//! | `live.rs`, `view.rs` | what is going on, on a terminal |
+//! | `stats.rs`, `list.rs` | figures at the end; the operations there are |
+
+mod args;
+mod draft;
+mod input;
+mod list;
+mod live;
+mod places;
+mod plan;
+mod run;
+mod sink;
+mod stats;
+mod values;
+mod view;
+
+use std::io::{self, IsTerminal};
+
+use plimsoll::frames::{Distributor, DistributorOptions};
+use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions};
+use plimsoll::{Orchestrator, profile};
+use plimsoll_core::DeviceId;
+
+pub(crate) use self::args::Args;
+use self::input::Input;
+use self::live::Live;
+use self::places::Places;
+use self::plan::Plan;
+use self::stats::Shown;
+use self::view::View;
+use crate::machine_args::MachineArgs;
+use crate::stop::{Ended, Stop, warn};
+use crate::{stop, trace};
+
+pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
+    if args.list_ops {
+        return list::show(args.json);
+    }
+    let chain = args.chain()?;
+    let strategy = args.strategy()?;
+    let places = Places::of(args)?;
+    let input = Input::open(args, &places.input)?;
+    let plan = Plan::new(chain, &input, &places.output, args)?;
+    let shown = Shown::new(args, &plan, strategy, places.output.is_stdout());
+    let opened = Machine::open(&machine_options(args, machine)?);
+    opened.problems.iter().for_each(warn);
+    let only = chosen(args, &opened.names)?;
+    let live = Live::new(opened.devices.iter().map(|device| device.facts().slots));
+    let described = Orchestrator::builder().listener(live.listener());
+    let described = described.profile(profile::file().map_err(Stop::failed)?, Some(profile::hardware()));
+    let (described, trace) = trace::start(described, args.trace.as_deref(), &opened.names)?;
+    let options = DistributorOptions {
+        strategy,
+        weights: weights(args, &opened.names)?,
+        only,
+        rung: None,
+        names: opened.names.iter().map(ToString::to_string).collect(),
+        orchestrator: described,
+    };
+    let distributor = Distributor::new(opened.devices, options).map_err(Stop::failed)?;
+    if !shown.as_json() {
+        anstream::eprintln!("{plan}");
+    }
+    let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());
+    let ended = run::frames(&distributor, input, &places.output, &plan, &view, &stop::on_signal(), args);
+    view.clear();
+    if let Err(error) = distributor.orchestrator().save_profile() {
+        warn(error);
+    }
+    drop(distributor);
+    trace.finish()?;
+    let (stats, ended) = ended?;
+    shown.print(&stats)?;
+    ended
+}
+
+/// No GPU is opened for work that may only run on the CPU.
+fn machine_options(args: &Args, machine: &MachineArgs) -> Result<MachineOptions, Stop> {
+    let mut options = machine.options()?;
+    if args.devices == [values::DeviceChoice::One(DeviceName::Cpu)] {
+        options.gpus = GpuUse::None;
+    }
+    if let Some(jobs) = args.jobs {
+        options.cpu_slots = Some(jobs.into());
+    }
+    Ok(options)
+}
+
+/// The devices that may work on frames; none for all of them.
+fn chosen(args: &Args, names: &[DeviceName]) -> Result<Vec<DeviceId>, Stop> {
+    let mut chosen = Vec::new();
+    for choice in &args.devices {
+        let meant: Vec<DeviceId> =
+            (0..).zip(names).filter(|(_, name)| choice.means(**name)).map(|(at, _)| DeviceId(at)).collect();
+        if meant.is_empty() {
+            return Err(no_such_device(choice));
+        }
+        chosen.extend(meant);
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+fn no_such_device(choice: &impl std::fmt::Display) -> Stop {
+    Stop::usage(format_args!(
+        "there is no device {choice} to use; `plimsoll devices` lists those there are, and --software-gpu adds GPUs made \
+         of CPU cores"
+    ))
+}
+
+fn weights(args: &Args, names: &[DeviceName]) -> Result<Vec<(usize, f64)>, Stop> {
+    let place = |(name, weight): &(DeviceName, f64)| {
+        let at = names.iter().position(|known| known == name).ok_or_else(|| no_such_device(name))?;
+        Ok((at, *weight))
+    };
+    args.weights.iter().map(place).collect()
+}

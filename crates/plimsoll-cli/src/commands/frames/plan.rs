@@ -1,0 +1,80 @@
+//! The chain as it will be done: what was asked for, and the conversions without which the output could not hold it.
+
+use std::fmt;
+use std::io;
+
+use plimsoll::image::encode::Encoding;
+use plimsoll::image::frames::stream::{StreamHeader, WriteError, Y4mWriter, likely_matrix};
+use plimsoll::image::frames::{Chain, Colour, Format};
+
+use super::args::Args;
+use super::input::Input;
+use super::places::OutputPlace;
+use crate::stop::Stop;
+
+/// Conversions of one kind are added once: colour, then depth.
+const CONVERSIONS_MAX: usize = 2;
+
+/// What will be done.
+pub(super) struct Plan {
+    pub(super) chain: Chain,
+    /// What was added to what was asked for.
+    pub(super) added: Vec<String>,
+    pub(super) input: Format,
+    pub(super) header: StreamHeader,
+    /// How many frames there are, if that can be told.
+    pub(super) frames: Option<u64>,
+}
+
+impl Plan {
+    pub(super) fn new(asked: Chain, input: &Input, output: &OutputPlace, args: &Args) -> Result<Self, Stop> {
+        let (mut chain, mut added) = (asked, Vec::new());
+        let mut format = chain.output(input.header.format).map_err(Stop::failed)?;
+        while added.len() < CONVERSIONS_MAX
+            && let Some(conversion) = missing(format, output, args)
+        {
+            let next: Chain = conversion.parse().map_err(Stop::failed)?;
+            chain = chain.then(&next).map_err(Stop::usage)?;
+            format = chain.output(input.header.format).map_err(Stop::failed)?;
+            added.push(conversion);
+        }
+        let header = input.header.with_format(format);
+        Ok(Self { chain, added, input: input.header.format, header, frames: input.count })
+    }
+}
+
+/// The conversion without which the output cannot hold frames of this format.
+fn missing(format: Format, output: &OutputPlace, args: &Args) -> Option<String> {
+    match output {
+        OutputPlace::Raw(_) => None,
+        OutputPlace::Y4m(_) => match Y4mWriter::new(io::sink(), StreamHeader::new(format)).err()? {
+            // Y4M does not say which matrix: readers guess it from the size, so it is made to be what they guess.
+            WriteError::NotYuv(_) => {
+                let matrix = args.matrix.unwrap_or_else(|| likely_matrix(format.size()));
+                Some(format!("yuv={matrix}:limited:420"))
+            }
+            WriteError::Depth { next, .. } => Some(format!("depth={next}")),
+            _ => None,
+        },
+        OutputPlace::Images(names) => {
+            let deep = Encoding::of_path(&names.of(0)).is_ok_and(Encoding::holds_16_bits);
+            match (format.colour(), format.depth()) {
+                (Colour::Yuv(_) | Colour::Mono(_), _) => Some("rgb".to_owned()),
+                (Colour::Rgb, 8) => None,
+                (Colour::Rgb, 16) if deep => None,
+                (Colour::Rgb, _) => Some(format!("depth={}", if deep { 16 } else { 8 })),
+            }
+        }
+    }
+}
+
+/// For people: `1920x1080 yuv420 709 limited, 8 bit → scale=50% → 960x540 yuv420 709 limited, 8 bit`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} → {} → {}", self.input, self.chain, self.header.format)?;
+        match self.added.is_empty() {
+            true => Ok(()),
+            false => write!(f, " ({} added for the output)", self.added.join(",")),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Where frames go, opened: a stream that is written in order, or image files that tasks write.
+//! Invariant: a name holds all frames, or what it held before.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use plimsoll::frames::{Distributor, FrameDone, ImageFileError, ImageWriter};
+use plimsoll::image::frames::stream::{RawWriter, StreamHeader, WriteError, Y4mWriter};
+
+use super::draft::{Draft, Ending, already_there};
+use super::places::{ImageNames, OutputPlace};
+use crate::stop::{Ended, Stop};
+
+/// Where frames go.
+pub(super) enum Sink<'a> {
+    Stream { writer: Writer, ending: Ending },
+    Images { writer: ImageWriter, names: &'a ImageNames },
+}
+
+/// A stream that is written.
+pub(super) enum Writer {
+    Y4m(Y4mWriter<File>),
+    Raw(RawWriter<File>),
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn open(
+        distributor: &Distributor,
+        place: &'a OutputPlace,
+        header: StreamHeader,
+        count: Option<u64>,
+        overwrite: bool,
+    ) -> Result<Self, Stop> {
+        match place {
+            OutputPlace::Images(names) => {
+                names.make_room(count, overwrite)?;
+                Ok(Self::Images { writer: distributor.image_writer(), names })
+            }
+            OutputPlace::Y4m(path) | OutputPlace::Raw(path) => {
+                let (file, ending) = Draft::create(path.as_deref(), overwrite)?.split();
+                let writer = match place {
+                    OutputPlace::Raw(_) => Ok(Writer::Raw(RawWriter::new(file, header.format))),
+                    _ => Y4mWriter::new(file, header).map(Writer::Y4m),
+                };
+                match writer {
+                    Ok(writer) => Ok(Self::Stream { writer, ending }),
+                    Err(error) => {
+                        ending.removed();
+                        Err(unwritten(error))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the next frame.
+    pub(super) fn write(&mut self, done: FrameDone) -> Ended {
+        match self {
+            Self::Stream { writer: Writer::Y4m(writer), .. } => writer.write(&done.frame).map_err(unwritten),
+            Self::Stream { writer: Writer::Raw(writer), .. } => writer.write(&done.frame).map_err(unwritten),
+            Self::Images { writer, names } => writer.write(names.of(done.number), done.frame).map_err(unsaved),
+        }
+    }
+
+    /// All frames are written.
+    pub(super) fn finish(self) -> Ended {
+        match self {
+            Self::Stream { writer, ending } => match writer.finish() {
+                Ok(file) => ending.whole(file),
+                Err(error) => {
+                    ending.removed();
+                    Err(unwritten(error))
+                }
+            },
+            Self::Images { writer, .. } => writer.finish().map_err(unsaved),
+        }
+    }
+
+    /// Not all frames came: what came is kept, and said.
+    pub(super) fn keep(self, frames: u64) -> Result<Option<String>, Stop> {
+        match self {
+            Self::Stream { writer, ending } => {
+                writer.finish().map_err(unwritten)?;
+                Ok(ending.kept(frames))
+            }
+            Self::Images { writer, .. } => writer.finish().map(|()| None).map_err(unsaved),
+        }
+    }
+
+    /// A frame could not be written.
+    pub(super) fn abandon(self) {
+        match self {
+            Self::Stream { ending, .. } => ending.removed(),
+            // Those that can still be written are whole files.
+            Self::Images { writer, .. } => drop(writer.finish()),
+        }
+    }
+}
+
+impl Writer {
+    fn finish(self) -> Result<File, WriteError> {
+        match self {
+            Self::Y4m(writer) => writer.finish(),
+            Self::Raw(writer) => writer.finish(),
+        }
+    }
+}
+
+impl ImageNames {
+    /// Makes the folder, and refuses to replace files unasked before any frame is worked on.
+    fn make_room(&self, count: Option<u64>, overwrite: bool) -> Ended {
+        let make = |folder: &Path| {
+            fs::create_dir_all(folder).map_err(|error| {
+                Stop::failed(format_args!("the folder {} cannot be made ({error}); name another", folder.display()))
+            })
+        };
+        match self {
+            Self::Kept(names) => names.iter().filter_map(|name| name.parent()).try_for_each(make)?,
+            Self::Numbered(folder) => make(folder)?,
+        }
+        let mut files = (0..count.unwrap_or(1)).map(|number| self.of(number));
+        match files.find(|file| !overwrite && file.exists()) {
+            Some(file) => Err(already_there(&file)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unwritten(error: WriteError) -> Stop {
+    match error {
+        WriteError::Unwritable { reason, .. } if reason.kind() == io::ErrorKind::BrokenPipe => Stop::ReaderLeft,
+        WriteError::Unwritable { .. } => Stop::failed(format_args!("{error}; make room, or send the output elsewhere")),
+        error => Stop::failed(error),
+    }
+}
+
+fn unsaved(error: ImageFileError) -> Stop {
+    Stop::failed(error)
+}

@@ -1,0 +1,404 @@
+//! `plimsoll frames` as people and programs use it: ffmpeg at both ends, files, images, and every way it ends.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll::frames::{Distributor, DistributorOptions};
+use plimsoll::image::frames::stream::{Y4mReader, Y4mWriter};
+use plimsoll::image::frames::{Chain, Frame};
+use plimsoll::machine::GpuUse;
+use plimsoll::{Machine, MachineOptions};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Settings of the developer's own that would change what is seen here.
+const OWN_SETTINGS: [&str; 4] = ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with videos, and a profile of its own.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A video of ffmpeg's test picture.
+    fn video(&self, name: &str, size: &str, frames: u32) -> PathBuf {
+        let path = self.at(name);
+        let source = format!("testsrc2=size={size}:rate=25");
+        let frames = frames.to_string();
+        let words = ["-v", "error", "-f", "lavfi", "-i", &source, "-frames:v", &frames, "-pix_fmt", "yuv420p", "-y"];
+        assert!(ffmpeg().args(words).arg(&path).status().expect("ffmpeg is installed").success());
+        path
+    }
+
+    /// Image files of ffmpeg's test picture.
+    fn images(&self, count: u32) -> Vec<PathBuf> {
+        fs::create_dir_all(self.at("frames")).expect("made");
+        let words =
+            ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=48x32:rate=25", "-frames:v", &count.to_string()];
+        let made = ffmpeg().args(words).arg("-y").arg(self.at("frames/%03d.png")).status();
+        assert!(made.expect("ffmpeg is installed").success());
+        (1..=count).map(|number| self.at(&format!("frames/{number:03}.png"))).collect()
+    }
+
+    fn frames(&self, op: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        OWN_SETTINGS.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).args(["frames", "--op", op]);
+        command
+    }
+
+    /// A pipeline of the shell; `plimsoll` and the folder's names work in it.
+    fn shell(&self, line: &str) -> Output {
+        let binary = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("in a folder");
+        let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("bash");
+        command.args(["-o", "pipefail", "-c", line]).current_dir(self.0.path()).env("PATH", path);
+        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).output().expect("bash is installed")
+    }
+}
+
+fn ffmpeg() -> Command {
+    let mut command = Command::new("ffmpeg");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn succeeded(output: Output) -> Output {
+    assert!(output.status.success(), "{}", stderr(&output));
+    output
+}
+
+/// Exit code and message of a command that must fail.
+fn refused(command: &mut Command) -> (i32, String) {
+    let output = command.stdin(Stdio::null()).output().expect("started");
+    assert!(!output.status.success(), "{command:?} succeeded");
+    (output.status.code().expect("no signal"), stderr(&output))
+}
+
+fn y4m_frames(stream: impl Read) -> Vec<Frame> {
+    Y4mReader::open(stream).expect("a stream").collect::<Result<_, _>>().expect("whole frames")
+}
+
+fn frames_in(path: &Path) -> Vec<Frame> {
+    y4m_frames(File::open(path).expect("it is there"))
+}
+
+/// What the library makes of a video, on the CPU.
+fn by_the_library(video: &Path, chain: &str) -> Vec<Frame> {
+    let machine = Machine::open(&MachineOptions { gpus: GpuUse::None, ..MachineOptions::default() });
+    let distributor = Distributor::new(machine.devices, DistributorOptions::default()).expect("the CPU");
+    let chain: Chain = chain.parse().expect("a chain");
+    let done = distributor.distribute(frames_in(video), &chain).expect("all frames");
+    done.into_iter().map(|done| done.frame).collect()
+}
+
+fn worst_difference(a: &[Frame], b: &[Frame]) -> u8 {
+    assert_eq!(a.len(), b.len(), "as many frames");
+    let each = a.iter().zip(b).flat_map(|(a, b)| {
+        assert_eq!(a.format(), b.format());
+        a.bytes().iter().zip(b.bytes())
+    });
+    each.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+}
+
+#[test]
+fn ffmpeg_pipes_in_and_out() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "162x122", 50);
+    let by_us = folder.shell(
+        "ffmpeg -v error -i in.y4m -f yuv4mpegpipe - | plimsoll frames --op crop=101x75+20+10,blur=1.5 --no-gpu - - \
+         | ffmpeg -v error -f yuv4mpegpipe -i - -f framemd5 -",
+    );
+    let by_us = String::from_utf8(succeeded(by_us).stdout).expect("text");
+    let frames = by_the_library(&video, "crop=101x75+20+10,blur=1.5");
+    let mut header = *Y4mReader::open(File::open(&video).expect("there")).expect("a stream").header();
+    header.format = frames[0].format();
+    let mut writer = Y4mWriter::new(File::create(folder.at("library.y4m")).expect("made"), header).expect("written");
+    frames.iter().for_each(|frame| writer.write(frame).expect("written"));
+    let right = folder.shell("ffmpeg -v error -i library.y4m -f framemd5 -");
+    assert_eq!(by_us, String::from_utf8(succeeded(right).stdout).expect("text"));
+    assert_eq!(by_us.lines().filter(|line| !line.starts_with('#')).count(), 50, "{by_us}");
+}
+
+#[test]
+fn the_first_command_of_the_manual_works() {
+    let folder = Folder::new();
+    folder.video("in.mkv", "96x64", 12);
+    let piped = folder.shell(
+        "ffmpeg -v error -i in.mkv -f yuv4mpegpipe - \
+         | plimsoll frames --op \"scale=64x48:lanczos,denoise=bilateral\" - - | ffmpeg -v error -i - out.mkv",
+    );
+    succeeded(piped);
+    let counted = folder
+        .shell("ffprobe -v error -count_frames -show_entries stream=width,height,nb_read_frames -of csv=p=0 out.mkv");
+    assert_eq!(String::from_utf8_lossy(&succeeded(counted).stdout).trim(), "64,48,12");
+}
+
+#[test]
+fn the_second_command_of_the_manual_works() {
+    let folder = Folder::new();
+    folder.images(9);
+    let done = folder.shell("plimsoll frames --op \"yuv=709,tonemap=bt2390\" frames/*.png --out out/");
+    let said = stderr(&succeeded(done));
+    assert!(said.contains("→ yuv=709,tonemap=bt2390,rgb →") && said.contains("rgb added"), "{said}");
+    let mut names: Vec<String> = fs::read_dir(folder.at("out"))
+        .expect("made")
+        .map(|entry| entry.expect("readable").file_name().into_string().expect("text"))
+        .collect();
+    names.sort();
+    assert_eq!(names, (1..=9).map(|number| format!("{number:03}.png")).collect::<Vec<_>>());
+    let picture = image::open(folder.at("out/005.png")).expect("an image");
+    assert_eq!((picture.width(), picture.height()), (48, 32));
+}
+
+#[test]
+fn the_third_command_of_the_manual_works() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "96x64", 40);
+    let done = folder.shell(
+        "plimsoll frames --op scale=50% in.y4m out.y4m --devices gpu:0,gpu:1,cpu --strategy earliest-finish --stats \
+         --logical-gpus 2",
+    );
+    let table = String::from_utf8(succeeded(done).stdout).expect("text");
+    for word in ["DEVICE", "RETRIED", "P99", "BUSY", "cpu", "gpu0", "gpu1", "40 frames in"] {
+        assert!(table.contains(word), "no {word}: {table}");
+    }
+    let right = by_the_library(&video, "scale=50%");
+    assert!(worst_difference(&frames_in(&folder.at("out.y4m")), &right) <= 1);
+    assert!(!folder.at("out.y4m.part").exists());
+}
+
+#[test]
+fn a_truncated_stream_gives_its_whole_frames_and_exit_1() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 10);
+    let bytes = fs::read(&video).expect("read");
+    fs::write(folder.at("cut.y4m"), &bytes[..bytes.len() - 100]).expect("written");
+    let piped = folder.shell("plimsoll frames --op crop=32x24 --no-gpu - - <cut.y4m");
+    assert_eq!(piped.status.code(), Some(1));
+    assert!(stderr(&piped).contains("in the middle of frame 10") && stderr(&piped).contains("9 frames"));
+    let right = by_the_library(&video, "crop=32x24");
+    assert!(y4m_frames(&piped.stdout[..]) == right[..9]);
+
+    let (code, said) = refused(folder.frames("crop=32x24").arg(folder.at("cut.y4m")).arg(folder.at("out.y4m")));
+    assert!(code == 1 && said.contains("out.y4m.part"), "{code}: {said}");
+    assert!(!folder.at("out.y4m").exists(), "a file that is not whole has no name");
+    assert!(frames_in(&folder.at("out.y4m.part")) == right[..9]);
+}
+
+#[test]
+fn what_is_no_stream_is_told() {
+    let folder = Folder::new();
+    for (name, bytes, told) in [
+        ("empty.y4m", &b""[..], "empty"),
+        ("other.y4m", b"RIFF....", "YUV4MPEG2"),
+        ("no-width.y4m", b"YUV4MPEG2 H2 F25:1\nFRAME\n", "width"),
+        ("wide.y4m", b"YUV4MPEG2 Wwide H2 F25:1\nFRAME\n", "Wwide"),
+    ] {
+        fs::write(folder.at(name), bytes).expect("written");
+        let (code, said) = refused(folder.frames("crop=1x1").arg(folder.at(name)).arg(folder.at("out.y4m")));
+        assert!(code == 1 && said.contains(told), "{name}: {code}: {said}");
+        assert!(!folder.at("out.y4m").exists() && !folder.at("out.y4m.part").exists());
+    }
+}
+
+/// Feeds a child frames for ever, as long as it reads.
+fn feed(child: &mut Child, header: &'static str, frame_bytes: usize) -> thread::JoinHandle<()> {
+    let mut stdin = child.stdin.take().expect("piped");
+    thread::spawn(move || {
+        let frame = [b"FRAME\n".to_vec(), vec![128; frame_bytes]].concat();
+        let mut fed = stdin.write_all(header.as_bytes());
+        while fed.is_ok() {
+            fed = stdin.write_all(&frame);
+        }
+    })
+}
+
+fn piped(command: &mut Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+}
+
+fn ended_soon(mut child: Child) -> (Option<i32>, String) {
+    let started = Instant::now();
+    while child.try_wait().expect("ours").is_none() {
+        assert!(started.elapsed() < PATIENCE, "it does not end");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("ended");
+    (output.status.code(), stderr(&output))
+}
+
+#[test]
+fn who_reads_no_more_ends_it_quietly_though_the_input_goes_on() {
+    let folder = Folder::new();
+    let mut child = piped(folder.frames("crop=8x8").args(["--no-gpu", "-", "-"]));
+    let feeder = feed(&mut child, "YUV4MPEG2 W16 H16 F25:1 C444\n", 768);
+    let mut some = [0; 1000];
+    let mut stdout = child.stdout.take().expect("piped");
+    stdout.read_exact(&mut some).expect("frames come out");
+    drop(stdout);
+    let (code, said) = ended_soon(child);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("error"), "{said}");
+    feeder.join().expect("it was told by the closed pipe");
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 5);
+    let output = folder.shell("plimsoll frames --op crop=32x24 --no-gpu in.y4m - >/dev/full");
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("No space left") && said.contains("make room"), "{said}");
+}
+
+#[test]
+fn ctrl_c_ends_it_with_130_though_the_input_is_silent() {
+    let folder = Folder::new();
+    let mut child = piped(folder.frames("crop=8x8").args(["--no-gpu", "-", "-"]));
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(b"YUV4MPEG2 W16 H16 F25:1 C444\nFRAME\n").and_then(|()| stdin.write_all(&[7; 768])).expect("fed");
+    let mut frame = vec![0; "YUV4MPEG2 W8 H8 F25:1".len() + 3 * 64];
+    child.stdout.as_mut().expect("piped").read_exact(&mut frame).expect("the frame comes out");
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("sent");
+    let (code, said) = ended_soon(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("stopped:"), "{said}");
+    drop(stdin);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_help() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 2);
+    let cases: [(&str, &[&str], &str); 9] = [
+        ("sharpen=9000", &[], "--list-ops"),
+        ("crop=wide", &[], "crop=WxH"),
+        ("crop=8x8", &["--devices", "tpu"], "gpu:0"),
+        ("crop=8x8", &["--devices", "gpu:77"], "plimsoll devices"),
+        ("crop=8x8", &["--strategy", "fastest"], "earliest-finish"),
+        ("crop=8x8", &["--weights", "cpu=0"], "gpu0=2"),
+        ("crop=8x8", &["--weights", "cpu=1", "--strategy", "round-robin"], "--strategy weighted"),
+        ("crop=8x8", &["--raw", "64"], "1920x1080"),
+        ("crop=8x8", &["third.y4m"], "--out"),
+    ];
+    for (op, words, helps) in cases {
+        let (code, said) = refused(folder.frames(op).arg(&video).arg(folder.at("out.y4m")).args(words));
+        assert!(code == 2 && said.contains(helps), "{op} {words:?}: {code}: {said}");
+    }
+    let (code, said) = refused(folder.frames("crop=8x8").arg(&video));
+    assert!(code == 2 && said.contains("name an output"), "{code}: {said}");
+    let (code, said) = refused(folder.frames("crop=800x800").arg(&video).arg(folder.at("out.y4m")));
+    assert!(code == 1 && said.contains("crop=800x800"), "{code}: {said}");
+    assert!(!folder.at("out.y4m").exists());
+}
+
+#[test]
+fn raw_frames_go_in_and_out() {
+    let folder = Folder::new();
+    let frames: Vec<u8> = (0..3 * 4 * 2 * 3).collect();
+    fs::write(folder.at("in.rgb"), &frames).expect("written");
+    let piped = folder.shell("plimsoll frames --op crop=2x2+2+0 --raw 4x2 --no-gpu - - <in.rgb");
+    let right: Vec<u8> = frames.chunks(12).flat_map(|row| row[6..].to_vec()).collect();
+    assert_eq!(succeeded(piped).stdout, right);
+}
+
+#[test]
+fn images_become_a_video_and_a_video_images() {
+    let folder = Folder::new();
+    folder.images(6);
+    let done = folder.shell("plimsoll frames --op crop=40x30 --no-gpu frames/*.png --out film.y4m --rate 30000/1001");
+    let said = stderr(&succeeded(done));
+    assert!(said.contains("yuv=601:limited:420 added for the output"), "{said}");
+    let reader = Y4mReader::open(File::open(folder.at("film.y4m")).expect("there")).expect("a stream");
+    assert_eq!(reader.header().rate.map(|rate| rate.to_string()).as_deref(), Some("30000:1001"));
+    assert_eq!(reader.count(), 6);
+    succeeded(folder.shell("plimsoll frames --op crop=20x20 --no-gpu --frames 4 film.y4m --out stills"));
+    assert!(folder.at("stills/000004.png").exists() && !folder.at("stills/000005.png").exists());
+    let again = folder.shell("plimsoll frames --op crop=20x20 --no-gpu --frames 4 film.y4m --out stills");
+    assert!(again.status.code() == Some(1) && stderr(&again).contains("--overwrite"), "{}", stderr(&again));
+    succeeded(folder.shell("plimsoll frames --op crop=20x20 --no-gpu --frames 4 film.y4m --out stills --overwrite"));
+}
+
+#[test]
+fn an_image_that_cannot_be_read_ends_it_after_those_before() {
+    let folder = Folder::new();
+    let images = folder.images(5);
+    fs::write(&images[3], b"no image").expect("written");
+    let (code, said) =
+        refused(folder.frames("crop=20x20").arg("--no-gpu").args(&images).arg("--out").arg(folder.at("out/")));
+    assert!(code == 1 && said.contains("004.png") && said.contains("3 frames"), "{code}: {said}");
+    assert!(folder.at("out/003.png").exists() && !folder.at("out/005.png").exists());
+}
+
+#[test]
+fn figures_add_up() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 60);
+    let words = ["--logical-gpus", "2", "--strategy", "round-robin", "--stats=json"];
+    let output = folder.frames("crop=32x24").arg(&video).arg("-").args(words).output().expect("started");
+    let output = succeeded(output);
+    assert_eq!(y4m_frames(&output.stdout[..]).len(), 60);
+    let figures: Value = serde_json::from_slice(&output.stderr).expect("nothing but JSON beside the frames");
+    let devices = figures["devices"].as_array().expect("devices");
+    let sum = |field: &str| devices.iter().map(|device| device[field].as_u64().expect("a count")).sum::<u64>();
+    assert_eq!((sum("dispatched"), sum("completed"), sum("failed"), sum("retried")), (60, 60, 0, 0));
+    assert_eq!((sum("bytes_in"), sum("bytes_out")), (60 * 64 * 48 * 3 / 2, 60 * 32 * 24 * 3 / 2));
+    assert_eq!((figures["frames"].as_u64(), devices.len()), (Some(60), 3));
+    for device in devices {
+        assert_eq!(device["completed"], 20, "{figures}");
+        let busy = device["busy_share"].as_f64().expect("a share");
+        assert!(busy > 0.0 && busy <= 1.0, "{figures}");
+        assert!(device["p50_ms"].as_f64() <= device["p99_ms"].as_f64(), "{figures}");
+    }
+}
+
+#[test]
+fn weights_are_kept() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 100);
+    let words = ["--logical-gpus", "2", "--weights", "gpu0=2,gpu:1=1,cpu=1", "--json"];
+    let output = folder.frames("crop=32x24").arg(&video).arg(folder.at("out.y4m")).args(words).output();
+    let figures: Value = serde_json::from_slice(&succeeded(output.expect("started")).stdout).expect("JSON");
+    let done: Vec<u64> = figures["devices"]
+        .as_array()
+        .expect("devices")
+        .iter()
+        .filter_map(|device| device["completed"].as_u64())
+        .collect();
+    assert_eq!(done.len(), 3);
+    for (done, promised) in done.iter().zip([25_u64, 50, 25]) {
+        assert!(done.abs_diff(promised) <= promised / 20 + 1, "{figures}");
+    }
+}
+
+#[test]
+fn operations_are_listed() {
+    let folder = Folder::new();
+    let listed = succeeded(folder.shell("plimsoll frames --list-ops --json"));
+    let listed: Vec<Value> = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let names: Vec<&str> = listed.iter().filter_map(|op| op["name"].as_str()).collect();
+    assert!(names.contains(&"crop"), "{names:?}");
+    let text = String::from_utf8(succeeded(folder.shell("plimsoll frames --list-ops")).stdout).expect("text");
+    assert!(names.iter().all(|name| text.contains(name)), "{text}");
+}

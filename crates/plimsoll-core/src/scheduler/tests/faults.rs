@@ -1,0 +1,80 @@
+//! Devices that fail: when they are tried again, and where their tasks go.
+
+use super::*;
+use crate::scheduler::Order;
+
+const GPU: DeviceId = DeviceId(1);
+
+fn lost() -> Option<Fault> {
+    Some(Fault::DeviceLost { detail: String::new() })
+}
+
+/// A task starts on the GPU and fails there. When is the GPU tried again?
+fn fail_on_the_gpu(scheduler: &mut Scheduler<Nothing>, now: Moment) -> Nanos {
+    let spec = spec(scheduler, gpu_or_cpu());
+    while scheduler.device(GPU).queue.is_empty() {
+        scheduler.submit(now, spec.clone(), ()).unwrap();
+    }
+    let run = start(scheduler, now, GPU.0);
+    settle(scheduler, now, &run, lost());
+    scheduler.check_invariants().unwrap();
+    let at = match scheduler.drain_orders()[..] {
+        [Order::Reopen(GPU)] => now,
+        [] => scheduler.health(GPU).retry_at().expect("it is tried again"),
+        ref other => panic!("{other:?}"),
+    };
+    scheduler.tick(at);
+    scheduler.drain_orders();
+    scheduler.device_opened(at, GPU);
+    at.since(now)
+}
+
+#[test]
+fn three_faults_in_a_row_make_it_wait_ever_longer_until_it_gives_a_result() {
+    let mut scheduler = a_box(Strategy::RoundRobin, 1);
+    let second = |n: u64| Moment(Nanos::seconds(n).0);
+    let waits: Vec<Nanos> = (1..6).map(|n| fail_on_the_gpu(&mut scheduler, second(n))).collect();
+    assert_eq!(waits, [0, 0, 100, 200, 400].map(Nanos::millis));
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    while scheduler.device(GPU).queue.is_empty() {
+        scheduler.submit(second(9), spec.clone(), ()).unwrap();
+    }
+    let run = start(&mut scheduler, second(9), GPU.0);
+    settle(&mut scheduler, second(9), &run, None);
+    assert_eq!(fail_on_the_gpu(&mut scheduler, second(10)), Nanos::ZERO, "it begins anew");
+}
+
+/// A task that loses every device it touches is not the device's fault.
+#[test]
+fn one_task_that_fails_over_and_over_is_one_fault() {
+    let mut scheduler = a_box(Strategy::RoundRobin, 1);
+    let spec = TaskSpec { devices: crate::DeviceSet::only(GPU), ..spec(&mut scheduler, gpu_or_cpu()) };
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    for at in 1..10 {
+        let run = start(&mut scheduler, Moment(at), GPU.0);
+        settle(&mut scheduler, Moment(at), &run, lost());
+        assert_eq!(scheduler.drain_orders(), [Order::Reopen(GPU)], "attempt {at}");
+        scheduler.device_opened(Moment(at), GPU);
+    }
+}
+
+#[test]
+fn attempts_at_tasks_that_failed_before_are_counted_where_they_start() {
+    let mut scheduler = a_box(Strategy::LeastLoaded, 1);
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    for _ in 0..3 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    assert_eq!(depths(&scheduler), [2, 1]);
+    let run = start(&mut scheduler, Moment(1), GPU.0);
+    settle(&mut scheduler, Moment(2), &run, lost());
+    for at in 3..6 {
+        let run = start(&mut scheduler, Moment(at), 0);
+        settle(&mut scheduler, Moment(at), &run, None);
+    }
+    let report = |device| scheduler.report(Moment(9), DeviceId(device));
+    let counts =
+        |report: crate::stats::DeviceReport| (report.dispatched, report.completed, report.failed, report.retried);
+    assert_eq!([0, 1].map(|device| counts(report(device))), [(3, 3, 0, 1), (1, 0, 1, 0)]);
+    assert_eq!(scheduler.unsettled(), 0, "nothing is lost, nothing is done twice");
+}

@@ -1,0 +1,120 @@
+//! `pad`: the picture in a larger one of one colour.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use plimsoll_runtime::{Access, Kernel};
+
+use super::colour_value::ColourValue;
+use super::geometry::{Position, parse_size};
+use crate::frames::chain::Args;
+use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::picture::Picture;
+use crate::image::Size;
+
+pub(super) const ABOUT: About = About {
+    name: "pad",
+    usage: "pad=WxH[+X+Y][:black|grey|white|RRGGBB]",
+    what: "the picture in a larger one of one colour; in its middle, if no position is given",
+    parse,
+};
+
+static KERNEL: Kernel = Kernel {
+    name: "pad",
+    wgsl: include_str!("pad.wgsl"),
+    entry: "pad",
+    bindings: &[Access::Read, Access::Write],
+    params: size_of::<PadPass>(),
+    twin: twin::<PadPass>,
+};
+
+#[derive(Debug)]
+struct Pad {
+    size: Size,
+    position: Position,
+    colour: ColourValue,
+}
+
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+    let (size, position) = parse_size(args.require("size")?)?;
+    let colour = args.take("colour").map_or(Ok(ColourValue::BLACK), ColourValue::parse)?;
+    Ok(Box::new(Pad { size, position, colour }))
+}
+
+impl Operation for Pad {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+        let (left, top) = self.position.within(self.size, picture.size())?;
+        let format = picture.format.with_size(self.size).map_err(Refused::because)?;
+        let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
+        if steps.iter().any(|(across, down)| left % across != 0 || top % down != 0) {
+            return Err(Refused::because(format_args!(
+                "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
+            )));
+        }
+        let (sizes, values) = (format.plane_sizes(), self.colour.planes(format));
+        Ok(picture.each(graph, format, |graph, plane, input| {
+            let ((across, down), output, input_size) = (steps[plane], sizes[plane], graph.size_of(input));
+            let pass = PadPass {
+                input_width: input_size.width,
+                input_height: input_size.height,
+                width: output.width,
+                height: output.height,
+                left: left / across,
+                top: top / down,
+                value: values[plane],
+                padding: 0,
+            };
+            graph.pass(pass, input)
+        }))
+    }
+}
+
+/// The uniform; the WGSL says what each field means.
+#[repr(C)]
+#[derive(Copy, Clone, Debug, Pod, Zeroable)]
+struct PadPass {
+    input_width: u32,
+    input_height: u32,
+    width: u32,
+    height: u32,
+    left: u32,
+    top: u32,
+    value: f32,
+    padding: u32,
+}
+
+impl Pass for PadPass {
+    fn kernel() -> &'static Kernel {
+        &KERNEL
+    }
+
+    fn input(&self) -> Size {
+        Size { width: self.input_width, height: self.input_height }
+    }
+
+    fn output(&self) -> Size {
+        Size { width: self.width, height: self.height }
+    }
+
+    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
+        let inside = |y: u32| y.saturating_sub(self.top).min(self.input_height);
+        inside(rows.start)..inside(rows.end)
+    }
+
+    fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
+        let inside = self.top..self.top + self.input_height;
+        for y in rows {
+            let row = outputs[0].row(y);
+            if !inside.contains(&y) {
+                row.fill(self.value);
+                continue;
+            }
+            let (before, rest) = row.split_at_mut(self.left as usize);
+            let (picture, after) = rest.split_at_mut(self.input_width as usize);
+            before.fill(self.value);
+            picture.copy_from_slice(inputs[0].row(y - self.top));
+            after.fill(self.value);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `rotate`: the picture turned clockwise by quarters. Each plane is turned by itself, as `flip` mirrors them; what is
+//! said there of the chroma grid holds here too.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use plimsoll_runtime::{Access, Kernel};
+
+use super::flip::flip;
+use crate::frames::chain::{Args, one_of};
+use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::picture::Picture;
+use crate::image::Size;
+
+pub(super) const ABOUT: About = About { name: "rotate", usage: "rotate=90|180|270", what: "turned clockwise", parse };
+
+/// Columns written at once: those of input rows whose nearest samples then still lie in the nearest cache.
+const COLUMNS: usize = 16;
+
+static KERNEL: Kernel = Kernel {
+    name: "turn",
+    wgsl: include_str!("turn.wgsl"),
+    entry: "turn",
+    bindings: &[Access::Read, Access::Write],
+    params: size_of::<TurnPass>(),
+    twin: twin::<TurnPass>,
+};
+
+#[derive(Copy, Clone, Debug)]
+enum Rotate {
+    Clockwise,
+    Half,
+    CounterClockwise,
+}
+
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+    let words = [("90", Rotate::Clockwise), ("180", Rotate::Half), ("270", Rotate::CounterClockwise)];
+    Ok(Box::new(one_of("angle", args.require("angle")?, &words)?))
+}
+
+impl Operation for Rotate {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+        if matches!(self, Self::Half) {
+            let format = picture.format;
+            return Ok(picture.each(graph, format, |graph, _, input| flip(graph, input, true, true)));
+        }
+        if (0..picture.planes.len()).map(|plane| picture.steps(plane)).any(|(across, down)| across != down) {
+            return Err(Refused::because(
+                "its chroma would have half as many rows instead of columns, which no stream can hold; put yuv=…:444 or \
+                 yuv=…:420 before it",
+            ));
+        }
+        let Size { width, height } = picture.size();
+        let format = picture.format.with_size(Size { width: height, height: width }).map_err(Refused::because)?;
+        let clockwise = u32::from(matches!(self, Self::Clockwise));
+        Ok(picture.each(graph, format, |graph, _, input| {
+            let Size { width, height } = graph.size_of(input);
+            graph.pass(TurnPass { width, height, clockwise, padding: 0 }, input)
+        }))
+    }
+}
+
+/// The uniform; the WGSL says what each field means.
+#[repr(C)]
+#[derive(Copy, Clone, Debug, Pod, Zeroable)]
+struct TurnPass {
+    width: u32,
+    height: u32,
+    clockwise: u32,
+    padding: u32,
+}
+
+impl TurnPass {
+    /// The sample of the input that comes to lie at column `x` of row `y`: its row, and its place there.
+    fn source(&self, x: u32, y: u32) -> (u32, usize) {
+        match self.clockwise {
+            1 => (self.height - 1 - x, y as usize),
+            _ => (x, (self.width - 1 - y) as usize),
+        }
+    }
+}
+
+impl Pass for TurnPass {
+    fn kernel() -> &'static Kernel {
+        &KERNEL
+    }
+
+    fn input(&self) -> Size {
+        Size { width: self.width, height: self.height }
+    }
+
+    fn output(&self) -> Size {
+        Size { width: self.height, height: self.width }
+    }
+
+    fn reach(&self, _: &[f32], _: Range<u32>) -> Range<u32> {
+        0..self.height
+    }
+
+    fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
+        for first in (0..self.height).step_by(COLUMNS) {
+            for y in rows.clone() {
+                let row = &mut outputs[0].row(y)[first as usize..];
+                for (x, out) in (first..).zip(row.iter_mut().take(COLUMNS)) {
+                    let (source, at) = self.source(x, y);
+                    *out = inputs[0].row(source)[at];
+                }
+            }
+        }
+    }
+}

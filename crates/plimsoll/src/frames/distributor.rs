@@ -1,0 +1,218 @@
+//! The distributor: devices and what is done to frames on them.
+//! Never schedules: every frame is a task of its orchestrator.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_core::DeviceId;
+use plimsoll_core::balancer::Strategy;
+use plimsoll_image::frames::{Chain, ChainWorkload, Frame};
+use plimsoll_runtime::{Builder, Device, Orchestrator, Registered, Task};
+
+use super::error::FrameError;
+use super::flow::{Flow, FrameDone, FrameStream};
+use super::images::{ImageFileError, ImageFiles, ImageWriter};
+use super::intake::Intake;
+use super::meter::Metered;
+use super::source::AtHand;
+
+/// Chains whose sessions stay warm from one call to the next. Most programs have one.
+const CHAINS_MAX: usize = 16;
+
+/// Spreads frames over devices.
+///
+/// ```
+/// use plimsoll::frames::{Distributor, DistributorOptions};
+/// use plimsoll::image::Size;
+/// use plimsoll::image::frames::{Chain, Colour, Format, Frame};
+/// use plimsoll::{Machine, MachineOptions};
+///
+/// let machine = Machine::open(&MachineOptions::from_env()?);
+/// let distributor = Distributor::new(machine.devices, DistributorOptions::default())?;
+/// let chain: Chain = "crop=1x1".parse()?;
+/// let format = Format::new(Size { width: 3, height: 1 }, 8, Colour::Rgb)?;
+/// let frame = |shade| Frame::new(format, vec![shade; 9]);
+/// let done = distributor.distribute([frame(1)?, frame(2)?, frame(3)?], &chain)?;
+/// let shades: Vec<u8> = done.iter().map(|done| done.frame.bytes()[0]).collect();
+/// assert_eq!(shades, [1, 2, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Distributor {
+    staff: Arc<Staff>,
+    chains: Mutex<Vec<(u64, Registered<ChainWorkload>)>>,
+}
+
+/// How frames are spread.
+#[must_use = "options do nothing by themselves"]
+pub struct DistributorOptions {
+    /// How to pick among devices.
+    pub strategy: Strategy,
+    /// The share of a device, by its place among the devices, under [`Strategy::WeightedCapacity`]; a device without one
+    /// counts as many as it has slots.
+    pub weights: Vec<(usize, f64)>,
+    /// The devices that may work on frames, by their places; all of them if there is none. Files are read and written on
+    /// the others too.
+    pub only: Vec<DeviceId>,
+    /// The only rung that will do.
+    pub rung: Option<&'static str>,
+    /// What devices are called in figures, in their order; a device without one is called what its maker calls it.
+    pub names: Vec<String>,
+    /// Everything else about the orchestrator: its profile, listeners and limits.
+    pub orchestrator: Builder,
+}
+
+impl Default for DistributorOptions {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::default(),
+            weights: Vec::new(),
+            only: Vec::new(),
+            rung: None,
+            names: Vec::new(),
+            orchestrator: Orchestrator::builder(),
+        }
+    }
+}
+
+/// There is nothing to work with.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no device to spread frames over; give at least the CPU, as `Machine::open` does")]
+pub struct NoDevices;
+
+/// Who does the work: what every stream of a distributor shares.
+pub(super) struct Staff {
+    pub(super) orchestrator: Orchestrator,
+    only: Vec<DeviceId>,
+    rung: Option<&'static str>,
+    names: Vec<String>,
+}
+
+impl Distributor {
+    /// A distributor over these devices.
+    ///
+    /// # Errors
+    /// [`NoDevices`] if there is none.
+    pub fn new(devices: Vec<Arc<dyn Device>>, options: DistributorOptions) -> Result<Self, NoDevices> {
+        if devices.is_empty() {
+            return Err(NoDevices);
+        }
+        let DistributorOptions { strategy, weights, only, rung, names, orchestrator } = options;
+        let described = orchestrator.devices(devices).strategy(strategy);
+        let described = weights.into_iter().fold(described, |described, (at, weight)| described.weight(at, weight));
+        let staff = Staff { orchestrator: described.build(), only, rung, names };
+        Ok(Self { staff: Arc::new(staff), chains: Mutex::default() })
+    }
+
+    /// Does a chain to one frame and waits for it. To a chain that looks at other frames, it is the only one of its
+    /// stream.
+    ///
+    /// # Errors
+    /// [`FrameError`] if the chain cannot be done to it, or no device could.
+    pub fn dispatch(&self, frame: Frame, chain: &Chain) -> Result<FrameDone, FrameError<Infallible>> {
+        let mut flow = Flow::new(&self.staff, self.registered(chain), AtHand([frame].into_iter()));
+        flow.next().expect("a frame that went in ends with a result or an error")
+    }
+
+    /// Does a chain to many frames; what comes out is in input order. Frames are pulled as there is room for them.
+    ///
+    /// # Errors
+    /// [`FrameError`] of the first frame that has no result.
+    pub fn distribute(
+        &self,
+        frames: impl IntoIterator<Item = Frame>,
+        chain: &Chain,
+    ) -> Result<Vec<FrameDone>, FrameError<Infallible>> {
+        let mut flow = Flow::new(&self.staff, self.registered(chain), AtHand(frames.into_iter()));
+        std::iter::from_fn(|| flow.next()).collect()
+    }
+
+    /// Does a chain to a stream of frames: an iterator of results in input order, with a bounded number under way.
+    ///
+    /// Frames are pulled on a thread of their own, so that a slow input holds no finished frame back. At most a window of
+    /// frames is pulled and not yet delivered, and two more: who takes results slowly slows the input down. An error of
+    /// the input, or a frame that fails, ends the stream after the frames before it. Dropping the stream gives up what is
+    /// under way at once; an input that is stuck is then left behind.
+    ///
+    /// If the chain looks at other frames, each frame is uploaded once a device, and runs of consecutive frames stay on
+    /// one device. A frame waits for those after it, so the last ones come when the input has ended.
+    ///
+    /// ```
+    /// use plimsoll::frames::{Distributor, DistributorOptions};
+    /// use plimsoll::image::Size;
+    /// use plimsoll::image::frames::{Chain, Colour, Format, Frame};
+    /// use plimsoll::{Machine, MachineOptions};
+    ///
+    /// let machine = Machine::open(&MachineOptions::from_env()?);
+    /// let distributor = Distributor::new(machine.devices, DistributorOptions::default())?;
+    /// let chain: Chain = "crop=2x2".parse()?;
+    /// let format = Format::new(Size { width: 4, height: 4 }, 8, Colour::Rgb)?;
+    /// let frames = (0..100).map(move |shade| Frame::new(format, vec![shade; 48]));
+    /// let mut stream = distributor.stream(frames, &chain);
+    /// for (shade, done) in (0..).zip(&mut stream) {
+    ///     let done = done?;
+    ///     assert_eq!((done.number, done.frame.bytes()), (u64::from(shade), &[shade; 12][..]));
+    /// }
+    /// assert_eq!(stream.stats().frames, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream<E: Send + 'static>(
+        &self,
+        frames: impl Iterator<Item = Result<Frame, E>> + Send + 'static,
+        chain: &Chain,
+    ) -> FrameStream<E> {
+        FrameStream::new(&self.staff, self.registered(chain), Intake::start(frames))
+    }
+
+    /// Does a chain to image files: as [`Distributor::stream`], with files read by tasks of the same orchestrator.
+    pub fn stream_images(
+        &self,
+        files: impl IntoIterator<Item = PathBuf, IntoIter: Send + 'static>,
+        chain: &Chain,
+    ) -> FrameStream<ImageFileError> {
+        let files = ImageFiles::new(&self.staff, Box::new(files.into_iter()));
+        FrameStream::new(&self.staff, self.registered(chain), files)
+    }
+
+    /// Writes frames as image files, by tasks of the same orchestrator.
+    pub fn image_writer(&self) -> ImageWriter {
+        ImageWriter::new(&self.staff)
+    }
+
+    /// The orchestrator, for its reports, its profile, or other work on the same devices.
+    pub fn orchestrator(&self) -> &Orchestrator {
+        &self.staff.orchestrator
+    }
+
+    fn registered(&self, chain: &Chain) -> Registered<ChainWorkload> {
+        let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let fingerprint = chain.fingerprint();
+        if let Some((_, known)) = chains.iter().find(|(of, _)| *of == fingerprint) {
+            return known.clone();
+        }
+        if chains.len() >= CHAINS_MAX {
+            chains.remove(0);
+        }
+        let registered = self.staff.orchestrator.register(ChainWorkload::new(chain.clone()));
+        chains.push((fingerprint, registered.clone()));
+        registered
+    }
+}
+
+impl Staff {
+    /// The devices that may work on frames.
+    pub(super) fn metered(&self) -> impl Iterator<Item = Metered> {
+        let chosen = |id: &DeviceId| self.only.is_empty() || self.only.contains(id);
+        self.orchestrator.devices().filter(move |(id, _)| chosen(id)).map(|(id, facts)| Metered {
+            id,
+            name: self.names.get(id.index()).unwrap_or(&facts.name).clone(),
+            slots: facts.slots,
+        })
+    }
+
+    /// A task, where it is allowed to run.
+    pub(super) fn allowed(&self, task: Task<ChainWorkload>) -> Task<ChainWorkload> {
+        let task = self.rung.into_iter().fold(task, Task::rung);
+        if self.only.is_empty() { task } else { task.devices(self.only.iter().copied()) }
+    }
+}

@@ -1,0 +1,272 @@
+//! Frames on their way: pulled while there is room, handed in as tasks, delivered in input order.
+//! Never has more than its window pulled and not delivered. Finished frames come out while the input keeps us waiting.
+//! Invariant: what comes out is a prefix of the input, whatever happens; an error comes once, last.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use plimsoll_core::scheduler::Report;
+use plimsoll_image::frames::{ChainWorkload, Format, Frame, PlanError};
+use plimsoll_runtime::{Registered, TaskFailure, TaskResult, Ticket};
+
+use super::distributor::Staff;
+use super::error::FrameError;
+use super::meter::{FrameMeter, FrameStats};
+use super::source::{Broken, Source};
+use super::tasks::{FrameTask, Tasks};
+use super::window::Load;
+use crate::stop::StopSign;
+
+/// A frame as it came out of a chain.
+#[derive(Clone, Debug)]
+pub struct FrameDone {
+    /// Its number in the input, from 0.
+    pub number: u64,
+    /// The frame.
+    pub frame: Frame,
+    /// Device, rung, attempts, times and bytes.
+    pub report: Report,
+}
+
+/// Frames from a stream, in input order. See [`Distributor::stream`](super::Distributor::stream).
+///
+/// Dropping it gives up the frames under way.
+#[must_use = "frames are worked on as they are asked for"]
+pub struct FrameStream<E>(Flow<Box<dyn Source<Error = E> + Send>>);
+
+impl<E> FrameStream<E> {
+    pub(super) fn new(
+        staff: &Arc<Staff>,
+        chain: Registered<ChainWorkload>,
+        source: impl Source<Error = E> + Send + 'static,
+    ) -> Self {
+        Self(Flow::new(staff, chain, Box::new(source)))
+    }
+
+    /// Ends when the sign is raised, after the frames that were delivered until then.
+    pub fn stop_on(mut self, sign: &StopSign) -> Self {
+        self.0.sign = Some(sign.clone());
+        self
+    }
+
+    /// Frames that are pulled and not yet delivered at most, beside the two that wait to be taken in. It is 1 until the
+    /// first frame has come, whose size it depends on.
+    pub fn window(&self) -> usize {
+        self.0.window
+    }
+
+    /// Figures for each device as they stand.
+    pub fn stats(&self) -> FrameStats {
+        self.0.meter.stats()
+    }
+
+    /// A handle on the figures, to show them while another thread takes the frames.
+    pub fn meter(&self) -> FrameMeter {
+        self.0.meter.clone()
+    }
+}
+
+impl<E> Iterator for FrameStream<E> {
+    type Item = Result<FrameDone, FrameError<E>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+/// Frames from any source.
+pub(super) struct Flow<S: Source> {
+    staff: Arc<Staff>,
+    /// `None` once it has nothing more to give.
+    source: Option<S>,
+    tasks: Tasks,
+    under_way: VecDeque<UnderWay>,
+    pulled: u64,
+    delivered: u64,
+    window: usize,
+    format: Option<Format>,
+    /// What ends the stream once all before it is delivered.
+    last: Option<FrameError<S::Error>>,
+    meter: FrameMeter,
+    sign: Option<StopSign>,
+    over: bool,
+}
+
+impl<S: Source> Flow<S> {
+    pub(super) fn new(staff: &Arc<Staff>, chain: Registered<ChainWorkload>, source: S) -> Self {
+        Self {
+            meter: FrameMeter::start(staff.metered(), Arc::downgrade(staff)),
+            staff: Arc::clone(staff),
+            source: Some(source),
+            tasks: Tasks::new(chain),
+            under_way: VecDeque::new(),
+            pulled: 0,
+            delivered: 0,
+            // One, until its format tells how large frames are.
+            window: 1,
+            format: None,
+            last: None,
+            sign: None,
+            over: false,
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Result<FrameDone, FrameError<S::Error>>> {
+        pollster::block_on(poll_fn(|context| self.poll(context)))
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<FrameDone, FrameError<S::Error>>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        if self.sign.as_ref().is_some_and(|sign| sign.poll_raised(context).is_ready()) {
+            self.close();
+            return Poll::Ready(None);
+        }
+        self.fill(context);
+        let Some(first) = self.under_way.front_mut() else {
+            if self.source.is_some() {
+                return Poll::Pending;
+            }
+            self.close();
+            return Poll::Ready(self.last.take().map(Err));
+        };
+        let ended = ready!(first.poll(context));
+        let (number, bytes_in) = (first.number, first.bytes);
+        self.under_way.pop_front();
+        Poll::Ready(Some(self.deliver(number, bytes_in, ended)))
+    }
+
+    fn deliver(
+        &mut self,
+        number: u64,
+        bytes_in: usize,
+        ended: TaskResult<Frame>,
+    ) -> Result<FrameDone, FrameError<S::Error>> {
+        match ended {
+            Ok(done) => {
+                self.delivered += 1;
+                self.meter.delivered(&done.report, bytes_in, done.output.bytes().len());
+                Ok(FrameDone { number, frame: done.output, report: done.report })
+            }
+            Err(failure) => {
+                self.meter.given_up(&failure.error);
+                self.close();
+                Err(FrameError::Failed { number, failure })
+            }
+        }
+    }
+
+    /// Pulls frames while there is room for them.
+    fn fill(&mut self, context: &mut Context<'_>) {
+        while self.pulled - self.delivered < self.window as u64
+            && let Some(source) = &mut self.source
+            && let Poll::Ready(given) = source.poll_frame(context)
+        {
+            match given {
+                Some(Ok(frame)) => self.take_in(frame),
+                Some(Err(Broken::Failed(cause))) => {
+                    self.end_input(Some(FrameError::Input { number: self.pulled, cause }));
+                }
+                Some(Err(Broken::Panicked(message))) => {
+                    self.end_input(Some(FrameError::InputPanicked { number: self.pulled, message }));
+                }
+                None => self.end_input(None),
+            }
+            while let Some(task) = self.tasks.next_ready() {
+                self.under_way.push_back(UnderWay::begin(&self.staff, self.tasks.workload(), task));
+            }
+        }
+    }
+
+    fn take_in(&mut self, frame: Frame) {
+        if self.format != Some(frame.format())
+            && let Err(cause) = self.meet(frame.format())
+        {
+            self.end_input(Some(FrameError::Plan { number: self.pulled, cause }));
+            return;
+        }
+        self.pulled += 1;
+        self.tasks.add(frame);
+    }
+
+    /// Frames of a format that was not seen before it follow.
+    fn meet(&mut self, format: Format) -> Result<(), PlanError> {
+        let workload = self.tasks.workload().workload();
+        let output = workload.output(format)?;
+        let load = Load {
+            devices: self.staff.metered().count(),
+            slots: self.staff.metered().map(|device| device.slots).sum(),
+            frame_bytes: format.frame_bytes() + output.frame_bytes(),
+            around: workload.chain().frames_around(),
+        };
+        self.window = load.window();
+        self.tasks.set_run(load.run());
+        self.format = Some(format);
+        Ok(())
+    }
+
+    fn end_input(&mut self, last: Option<FrameError<S::Error>>) {
+        self.tasks.cut();
+        self.source = None;
+        self.last = last;
+    }
+
+    /// Nothing comes any more: what is under way is given up.
+    fn close(&mut self) {
+        self.over = true;
+        self.source = None;
+        self.under_way.clear();
+        self.meter.end();
+    }
+}
+
+/// A frame that was handed in.
+struct UnderWay {
+    number: u64,
+    bytes: usize,
+    claim: Claim,
+}
+
+enum Claim {
+    /// It will come.
+    Ticket(Ticket<Frame>),
+    /// It was never taken in.
+    Refused(TaskFailure),
+    /// It came.
+    Settled,
+}
+
+impl UnderWay {
+    fn begin(staff: &Staff, chain: &Registered<ChainWorkload>, task: FrameTask) -> Self {
+        let FrameTask { number, bytes, task } = task;
+        let claim = match staff.orchestrator.submit(chain, staff.allowed(task)) {
+            Ok(ticket) => Claim::Ticket(ticket),
+            Err(refused) => Claim::Refused(refused.into()),
+        };
+        Self { number, bytes, claim }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<TaskResult<Frame>> {
+        if let Claim::Ticket(ticket) = &mut self.claim {
+            let ended = ready!(Pin::new(ticket).poll(context));
+            self.claim = Claim::Settled;
+            return Poll::Ready(ended);
+        }
+        match std::mem::replace(&mut self.claim, Claim::Settled) {
+            Claim::Refused(failure) => Poll::Ready(Err(failure)),
+            Claim::Ticket(_) | Claim::Settled => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Claim::Ticket(ticket) = &self.claim {
+            ticket.cancel();
+        }
+    }
+}

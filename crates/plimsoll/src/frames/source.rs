@@ -1,0 +1,44 @@
+//! Where the frames of a stream come from.
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+
+use plimsoll_image::frames::Frame;
+
+/// Why a source gives no more frames.
+pub(super) enum Broken<E> {
+    /// It said so itself.
+    Failed(E),
+    /// It panicked.
+    Panicked(String),
+}
+
+/// What a source gives: a frame, its end, or why it broke. It is not asked again after either of the latter.
+pub(super) type Given<E> = Option<Result<Frame, Broken<E>>>;
+
+/// A source of frames, asked only when there is room for one more.
+pub(super) trait Source {
+    type Error;
+
+    /// The next frame, if it is there; otherwise the context is woken once it is.
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Given<Self::Error>>;
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    type Error = S::Error;
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Given<S::Error>> {
+        (**self).poll_frame(context)
+    }
+}
+
+/// Frames that an iterator gives without delay.
+pub(super) struct AtHand<I>(pub(super) I);
+
+impl<I: Iterator<Item = Frame>> Source for AtHand<I> {
+    type Error = Infallible;
+
+    fn poll_frame(&mut self, _: &mut Context<'_>) -> Poll<Given<Infallible>> {
+        Poll::Ready(self.0.next().map(Ok))
+    }
+}

@@ -1,0 +1,94 @@
+//! Chains that look at other frames, over several devices: the same frames as from one, each prepared once a device.
+
+use std::sync::Arc;
+
+use plimsoll::Device;
+use plimsoll::frames::{Distributor, FrameDone};
+use plimsoll::image::Size;
+use plimsoll::image::frames::{Chain, Frame};
+use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
+
+use crate::devices::{cpu, distributor, virtual_gpus};
+use crate::film::{difference, endless_luck, film, format};
+
+const FRAMES: u64 = 150;
+const AROUND: u64 = 2;
+
+fn chain() -> Chain {
+    "crop=56x40+2+2,denoise=temporal:2,blur=1".parse().expect("a chain")
+}
+
+fn through(distributor: &Distributor, frames: Vec<Frame>) -> Vec<FrameDone> {
+    let stream = distributor.stream(endless_luck(frames), &chain());
+    let done: Vec<FrameDone> = stream.map(|done| done.expect("no frame fails")).collect();
+    assert!(done.iter().zip(0..).all(|(done, number)| done.number == number), "out of order");
+    done
+}
+
+fn assert_same(some: &[FrameDone], right: &[FrameDone], bound: u8) {
+    assert_eq!(some.len(), right.len());
+    for (done, right) in some.iter().zip(right) {
+        let off = difference(&done.frame, &right.frame);
+        assert!(off <= bound, "frame {} is off by {off}", done.number);
+    }
+}
+
+#[test]
+fn the_chain_does_look_at_other_frames() {
+    assert_eq!(chain().frames_around() as u64, AROUND);
+    let one = distributor(vec![cpu(1)]);
+    let mut other = film(9);
+    other[5] = film(20).pop().expect("a frame");
+    let (a, b) = (through(&one, film(9)), through(&one, other));
+    let changed: Vec<bool> = a.iter().zip(&b).map(|(a, b)| a.frame != b.frame).collect();
+    assert!(changed[5] && !changed[1] && !changed[8], "{changed:?}");
+}
+
+#[test]
+fn several_devices_give_the_frames_that_one_gives() {
+    let right = through(&distributor(virtual_gpus(1)), film(FRAMES));
+    let several = through(&distributor(virtual_gpus(3)), film(FRAMES));
+    assert_same(&several, &right, 0);
+    let mixed: Vec<Arc<dyn Device>> = virtual_gpus(2).into_iter().chain([cpu(1)]).collect();
+    assert_same(&through(&distributor(mixed), film(FRAMES)), &right, 1);
+}
+
+/// A run whose frames were all done before the next one came may go on elsewhere, so there may be more changes than runs;
+/// without runs nearly every frame would change.
+#[test]
+fn runs_stay_on_one_device_and_frames_are_prepared_once_there() {
+    let done = through(&distributor(virtual_gpus(3)), film(FRAMES));
+    let devices: Vec<_> = done.iter().map(|done| done.report.device).collect();
+    let changes = devices.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
+    assert!((1..FRAMES / 4).contains(&changes), "{changes} changes of device: {devices:?}");
+    let prepared: u64 = done.iter().map(|done| u64::from(done.report.reference_misses)).sum();
+    assert!((FRAMES..=FRAMES + 2 * AROUND * changes).contains(&prepared), "{prepared} prepared, {changes} changes");
+}
+
+#[test]
+fn a_device_lost_in_the_middle_changes_no_frame() {
+    let right = through(&distributor(virtual_gpus(1)), film(FRAMES));
+    let flaky = VirtualDevice::gpu("flaky").fault(ScriptedFault::Lost { launch: 200 }).build();
+    let devices: Vec<Arc<dyn Device>> = virtual_gpus(2).into_iter().chain([Arc::new(flaky) as _]).collect();
+    let done = through(&distributor(devices), film(FRAMES));
+    assert!(done.iter().any(|done| !done.report.attempts.is_empty()), "nothing was lost");
+    assert_same(&done, &right, 0);
+}
+
+#[test]
+fn frames_of_another_format_are_no_neighbours() {
+    let small = format().with_size(Size { width: 58, height: 42 }).expect("a size");
+    let small: Vec<Frame> =
+        (0..5).map(|shade| Frame::new(small, vec![40 * shade; small.frame_bytes()]).expect("bytes")).collect();
+    let one = distributor(vec![cpu(1)]);
+    let apart = [through(&one, film(5)), through(&one, small.clone())].concat();
+    let together = through(&distributor(virtual_gpus(2)), [film(5), small].concat());
+    assert_same(&together, &apart, 1);
+}
+
+#[test]
+fn a_film_of_one_frame_is_its_own_neighbour() {
+    let distributor = distributor(vec![cpu(1)]);
+    let alone = distributor.dispatch(film(1).remove(0), &chain()).expect("one frame");
+    assert!(through(&distributor, film(1))[0].frame == alone.frame);
+}

@@ -1,0 +1,8 @@
+//! Frames over several devices: order, shares, losses, back-pressure, and every way a stream ends.
+
+mod devices;
+mod film;
+mod in_time;
+mod losses;
+mod strategies;
+mod streams;
