@@ -14,6 +14,7 @@
 //! | `device.rs` | the passes as kernels on a device |
 //! | `host/` | the passes as rows on the CPU |
 //! | `workload.rs` | the chain as a workload |
+//! | `tests/` | both ways to run passes, beside whole planes computed one by one |
 
 mod chain;
 mod device;
