@@ -4,6 +4,7 @@ mod blur;
 mod convolve;
 mod crop;
 mod denoise;
+mod ffmpeg;
 mod naive;
 mod sobel;
 mod unsharp;
