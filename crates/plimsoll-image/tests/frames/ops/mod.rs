@@ -7,6 +7,7 @@ mod crop;
 mod denoise;
 mod flip;
 mod levels;
+mod ffmpeg;
 mod naive;
 #[cfg(feature = "decode")]
 mod overlay;
