@@ -5,9 +5,9 @@ mod convert;
 mod convolve;
 mod crop;
 mod denoise;
+mod ffmpeg;
 mod flip;
 mod levels;
-mod ffmpeg;
 mod naive;
 #[cfg(feature = "decode")]
 mod overlay;
