@@ -378,22 +378,27 @@ fn guess_unmeasured(possible: &mut Possibles) {
     let fastest = known().min().unwrap_or(UNKNOWN_RUN);
     let slow = Nanos(known().max().unwrap_or(UNKNOWN_RUN).0.saturating_mul(UNPROVEN_FACTOR));
     for at in 0..possible.len() {
-        if !possible[at].choice.estimate.measured {
-            let is_first_try = possible[at].exploring == 0 && !is_fallback(possible, at);
-            possible[at].choice.estimate.run = if is_first_try { fastest } else { slow };
+        if possible[at].choice.estimate.measured {
+            continue;
         }
+        let better_open = better_on_device(possible, at).map(|better| better.choice.estimate.open);
+        let Possible { choice, exploring } = &mut possible[at];
+        let is_first_try = *exploring == 0 && better_open.is_none();
+        choice.estimate.run = if is_first_try { fastest } else { slow };
+        // Nor is a session that nobody has opened yet cheaper to open than the better rung's.
+        choice.estimate.open = choice.estimate.open.max(better_open.unwrap_or_default());
     }
 }
 
-/// Whether a better rung could run on the same device. Possibilities come rung by rung, best first.
-fn is_fallback(possible: &[Possible], at: usize) -> bool {
-    possible[..at].iter().any(|better| better.choice.device == possible[at].choice.device)
+/// The best rung that could run on the same device, if it is a better one. Possibilities come rung by rung, best first.
+fn better_on_device(possible: &[Possible], at: usize) -> Option<&Possible> {
+    possible[..at].iter().find(|better| better.choice.device == possible[at].choice.device)
 }
 
 /// Whether every guess holds until something is measured. That for a device that is to be tried changes as soon as a
 /// task is queued there.
 pub(super) fn guesses_hold(possible: &[Possible]) -> bool {
-    (0..possible.len()).all(|at| possible[at].choice.estimate.measured || is_fallback(possible, at))
+    (0..possible.len()).all(|at| possible[at].choice.estimate.measured || better_on_device(possible, at).is_some())
 }
 
 pub(super) fn session_key(spec: &TaskSpec, rung: &Rung) -> SessionKey {
@@ -423,6 +428,10 @@ mod tests {
         let mut fallback = Possibles::from_iter([possible(0, 0, Some(known)), possible(1, 0, None)]);
         guess_unmeasured(&mut fallback);
         assert_eq!(earliest(&fallback).map(|choice| choice.rung), Some(0));
+        let mut costly_to_open = Possibles::from_iter([possible(0, 0, Some(Nanos::millis(1))), possible(1, 0, None)]);
+        costly_to_open[0].choice.estimate.open = known;
+        guess_unmeasured(&mut costly_to_open);
+        assert_eq!(earliest(&costly_to_open).map(|choice| choice.rung), Some(0));
         let mut nothing_known = Possibles::from_iter([possible(0, 0, None), possible(1, 0, None)]);
         guess_unmeasured(&mut nothing_known);
         assert_eq!(earliest(&nothing_known).map(|choice| choice.rung), Some(0));
