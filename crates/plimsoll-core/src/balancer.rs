@@ -24,7 +24,7 @@ pub enum Strategy {
     LeastLoaded,
     /// In proportion to fixed weights (slots, unless given).
     WeightedCapacity,
-    /// In proportion to measured throughput.
+    /// In proportion to measured throughput. What an idle device takes over from another's queue comes on top.
     AdaptiveThroughput,
     /// The rung and device that finish first. Looks over all rungs at once.
     #[default]

@@ -25,6 +25,7 @@ pub mod stats;
 pub mod task;
 mod units;
 mod width;
+pub mod window;
 
 pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};

@@ -8,11 +8,13 @@
 //! | `watch.rs` | nothing: it checks from events that sequences stay together |
 //! | `scenario.rs` | a random box with random work, from a seed |
 //! | `fuzz.rs` | many scenarios, and what must hold in each |
+//! | `stream.rs` | a stream of equal frames in an ordered window |
 //! | `replay.rs` | a known task graph on a known box |
 
 pub mod fuzz;
 pub mod replay;
 pub mod scenario;
+pub mod stream;
 mod truth;
 mod watch;
 pub mod world;

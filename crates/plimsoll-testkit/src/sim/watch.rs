@@ -2,14 +2,20 @@
 //! Never asks the scheduler where a sequence is at home: that is the point.
 
 use plimsoll_core::event::What;
-use plimsoll_core::{DeviceId, SequenceId, TaskId};
+use plimsoll_core::{DeviceId, DeviceSet, SequenceId, TaskId};
 use rustc_hash::FxHashMap;
 
 /// What was seen of sequences and devices so far.
 pub(super) struct SequenceWatch {
-    members: FxHashMap<TaskId, SequenceId>,
+    members: FxHashMap<TaskId, Member>,
     seen: FxHashMap<SequenceId, Seen>,
     devices: Vec<Trouble>,
+}
+
+struct Member {
+    sequence: SequenceId,
+    /// Where it failed itself: it need not go there again.
+    failed_on: DeviceSet,
 }
 
 #[derive(Default)]
@@ -35,7 +41,7 @@ impl SequenceWatch {
 
     /// A task of a sequence was taken in.
     pub(super) fn joined(&mut self, task: TaskId, sequence: SequenceId) {
-        self.members.insert(task, sequence);
+        self.members.insert(task, Member { sequence, failed_on: DeviceSet::NONE });
     }
 
     /// What happened, in order.
@@ -49,9 +55,13 @@ impl SequenceWatch {
             // Who takes a task over places it anew.
             What::Placed { task, device, .. } => return self.placed(task, device),
             What::Ended { task, .. } => self.ended(task),
-            What::Quarantined { device, .. } | What::Gone { device } | What::AttemptFailed { device, .. } => {
+            What::AttemptFailed { task, device, .. } => {
                 self.devices[device.index()].faults += 1;
+                if let Some(member) = self.members.get_mut(&task) {
+                    member.failed_on = member.failed_on.with(device);
+                }
             }
+            What::Quarantined { device, .. } | What::Gone { device } => self.devices[device.index()].faults += 1,
             What::LineMoved { device, .. } => self.devices[device.index()].crowded = true,
             _ => {}
         }
@@ -59,18 +69,18 @@ impl SequenceWatch {
     }
 
     fn sequence_of(&mut self, task: TaskId) -> Option<&mut Seen> {
-        self.members.get(&task).map(|sequence| self.seen.entry(*sequence).or_default())
+        self.members.get(&task).map(|member| self.seen.entry(member.sequence).or_default())
     }
 
     fn placed(&mut self, task: TaskId, device: DeviceId) -> Result<(), String> {
         let faults = self.devices[device.index()].faults;
-        let devices = std::mem::take(&mut self.devices);
+        let failed_on = self.members.get(&task).map_or(DeviceSet::NONE, |member| member.failed_on);
         let left = self.sequence_of(task).and_then(|seen| seen.last.replace((device, faults)));
         let broken = left.filter(|(home, faults)| {
-            let trouble = &devices[home.index()];
-            *home != device && trouble.faults == *faults && !trouble.crowded
+            let trouble = &self.devices[home.index()];
+            let may_leave = trouble.faults != *faults || trouble.crowded || failed_on.contains(*home);
+            *home != device && !may_leave
         });
-        self.devices = devices;
         match broken {
             None => Ok(()),
             Some((home, _)) => Err(format!("{task} went to {device} although its sequence was well on {home}")),
@@ -78,7 +88,7 @@ impl SequenceWatch {
     }
 
     fn ended(&mut self, task: TaskId) {
-        let Some(sequence) = self.members.remove(&task) else { return };
+        let Some(Member { sequence, .. }) = self.members.remove(&task) else { return };
         if let Some(seen) = self.seen.get_mut(&sequence) {
             seen.unsettled -= 1;
             if seen.unsettled == 0 {

@@ -288,17 +288,21 @@ impl World {
     /// # Errors
     /// The first broken invariant, in words.
     pub fn run(&mut self) -> Result<(), String> {
-        loop {
-            self.dispatch()?;
-            self.check()?;
-            if !self.advance() {
-                break;
-            }
-            if self.steps > STEPS_MAX {
-                return Err(format!("still running after {STEPS_MAX} steps at {:?}", self.now));
-            }
-        }
+        while self.step()? {}
         self.check_all_ended()
+    }
+
+    /// Free slots take what there is, then whatever is next happens. Says whether anything did.
+    ///
+    /// # Errors
+    /// The first broken invariant, in words.
+    pub fn step(&mut self) -> Result<bool, String> {
+        self.dispatch()?;
+        self.check()?;
+        if self.steps > STEPS_MAX {
+            return Err(format!("still running after {STEPS_MAX} steps at {:?}", self.now));
+        }
+        Ok(self.advance())
     }
 
     /// Everything that happens at the next moment happens before any slot asks for work. Says whether anything did.
@@ -618,7 +622,10 @@ impl World {
     }
 
     /// Nothing is left to happen: every task must have ended once, and nothing but warm things may hold memory.
-    fn check_all_ended(&mut self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub fn check_all_ended(&mut self) -> Result<(), String> {
         for (job, task) in self.tasks.iter().enumerate() {
             if task.ends != 1 {
                 return Err(format!("task {job} ended {} times", task.ends));
