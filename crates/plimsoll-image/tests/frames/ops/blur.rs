@@ -2,6 +2,7 @@
 
 use plimsoll_image::frames::{Colour, Format, Frame, Range, Sampling};
 
+use super::ffmpeg::filtered;
 use super::naive::{Plane, near, planes};
 use crate::agree::{SIZES, every_way};
 use crate::bench::{Bench, Way};
@@ -69,6 +70,26 @@ fn no_more_than_rounding_is_cut_off() {
     let output = bench.run(&bench.register("blur=3"), Way::Cpu, &input);
     let whole = blurred(&planes(&input)[0], (3.0, 3.0), 10.0);
     near("a step", &output, &[whole], 0.5 / 255.0);
+}
+
+/// ffmpeg's is recursive: the more steps, the more of a Gaussian. It takes the same deviation for chroma samples, so its
+/// chroma is blurred twice as wide as its luma; ours is compared in luma.
+#[test]
+fn luma_is_close_to_that_of_ffmpeg() {
+    let bench = Bench::new();
+    let input = frame(formats(size(160, 96))[0], 7);
+    let theirs = planes(&filtered("gblur=sigma=2:steps=6", &input)).swap_remove(0);
+    let apart = |chain: &str| -> Vec<f64> {
+        let ours = planes(&bench.run(&bench.register(chain), Way::Cpu, &input)).swap_remove(0);
+        ours.samples.iter().zip(&theirs.samples).map(|(a, b)| (a - b).abs() * 255.0).collect()
+    };
+    let mean = |apart: &[f64]| apart.iter().sum::<f64>() / apart.len() as f64;
+    let same = apart("blur=2");
+    let furthest = same.iter().copied().fold(0.0, f64::max);
+    assert!(furthest < 6.5 && mean(&same) < 0.8, "{furthest} codes at most, {} in the mean", mean(&same));
+    for other in ["blur=1.8", "blur=2.2"] {
+        assert!(mean(&apart(other)) > mean(&same), "{other} is closer: {}", mean(&apart(other)));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use plimsoll_image::frames::{Chain, Format, Frame, Sampling};
 
+use super::ffmpeg::filtered;
 use super::naive::{Plane, near, planes};
 use crate::agree::{SIZES, every_way};
 use crate::bench::{Bench, Way};
@@ -52,6 +53,18 @@ fn it_is_the_sum_of_what_lies_around() {
 
 fn is_yuv(format: Format) -> bool {
     matches!(format.colour(), plimsoll_image::frames::Colour::Yuv(_))
+}
+
+/// Rounding may tip over; and ffmpeg mirrors edges, so the outermost pixels are left out.
+#[test]
+fn it_is_what_ffmpeg_makes_of_it() {
+    let bench = Bench::new();
+    let input = frame(formats(size(160, 96))[0], 7);
+    let ours = &planes(&bench.run(&bench.register("convolve=1 2 1/2 4 2/1 2 1"), Way::Cpu, &input))[0];
+    let theirs = &planes(&filtered("convolution='1 2 1 2 4 2 1 2 1':0rdiv=1/16", &input))[0];
+    let inside = (1..95).flat_map(|y| (1..159).map(move |x| (x, y)));
+    let furthest = inside.map(|(x, y)| (ours.at(x, y) - theirs.at(x, y)).abs() * 255.0).fold(0.0, f64::max);
+    assert!(furthest < 1.5, "{furthest} codes");
 }
 
 /// Weights that add up to nothing leave no colour, rather than green.

@@ -5,6 +5,7 @@ mod convert;
 mod convolve;
 mod crop;
 mod denoise;
+mod ffmpeg;
 mod flip;
 mod levels;
 mod naive;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
-use super::super::edges::{pad_into, row_seen, rows_around};
 use super::weigh::{BLOCK, weigh_across, weigh_down};
 use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::ops::edges::{pad_into, row_seen, rows_around};
 use crate::image::Size;
 
 static ACROSS: Kernel = Kernel {

@@ -3,8 +3,8 @@
 
 use std::str::FromStr;
 
-use super::super::taps::Tap;
 use crate::frames::operation::Refused;
+use crate::frames::ops::taps::Tap;
 
 /// Rows and columns that a matrix may have.
 const SIDES: [usize; 3] = [3, 5, 7];

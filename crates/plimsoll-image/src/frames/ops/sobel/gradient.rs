@@ -6,8 +6,8 @@ use archmage::autoversion;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
-use super::super::edges::{Padded, rows_around};
 use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::ops::edges::{Padded, rows_around};
 use crate::image::Size;
 
 static KERNEL: Kernel = Kernel {

@@ -6,10 +6,10 @@ mod pass;
 use std::f64::consts::LOG2_E;
 
 use self::pass::BilateralPass;
-use super::super::taps::{self, Tap};
 use crate::frames::chain::Args;
 use crate::frames::graph::Graph;
 use crate::frames::operation::{Operation, Refused};
+use crate::frames::ops::taps::{self, Tap};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 

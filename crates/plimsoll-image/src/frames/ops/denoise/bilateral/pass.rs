@@ -6,10 +6,10 @@ use archmage::autoversion;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
-use super::super::super::edges::{Padded, rows_around};
-use super::super::super::exp2::{self, power_of_two};
-use super::super::super::taps;
 use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::ops::edges::{Padded, rows_around};
+use crate::frames::ops::exp2::{self, power_of_two};
+use crate::frames::ops::taps;
 use crate::image::Size;
 
 static KERNEL: Kernel = Kernel {

@@ -6,10 +6,10 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
-use super::super::super::edges::rows_around;
-use super::super::super::exp2;
 use super::weigh::{Columns, begin, finish, go_on};
 use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::ops::edges::rows_around;
+use crate::frames::ops::exp2;
 use crate::image::Size;
 
 static FIRST: Kernel = Kernel {

@@ -3,9 +3,9 @@
 
 use archmage::autoversion;
 
-use super::super::super::edges::row_seen;
-use super::super::super::exp2::power_of_two;
 use crate::frames::graph::Rows;
+use crate::frames::ops::edges::row_seen;
+use crate::frames::ops::exp2::power_of_two;
 use crate::image::Size;
 
 /// Squared differences of two planes, summed over three rows: each row is squared once, and kept while it is needed.
