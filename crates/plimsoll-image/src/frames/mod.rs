@@ -16,6 +16,7 @@
 //! | `host/` | the passes as rows on the CPU |
 //! | `stream/` | frames from streams and files, and back |
 //! | `workload.rs` | the chain as a workload |
+//! | `tests/` | both ways to run passes, beside whole planes computed one by one |
 
 mod chain;
 mod convert;
