@@ -99,3 +99,22 @@ pub trait Device: Send + Sync {
     /// [`Fault::DeviceLost`] if it stays away.
     fn reopen(&self) -> Result<(), Fault>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_the_same_whether_slots_are_open_yet_or_not() {
+        let (capacity, overhead, tasks) = (Bytes(1_000), Bytes(100), Bytes(300));
+        let line = |open: Bytes, tasks: Bytes| {
+            let ours = open + tasks;
+            let reading = MemoryReading { capacity, free: capacity - ours, limit: None, ours, source: "test" };
+            let (memory, margin) = reading.for_the_line(overhead, Margin { share: 1.0, limit: None });
+            margin.line(memory)
+        };
+        for open in [Bytes::ZERO, Bytes(50), overhead] {
+            assert_eq!((line(open, Bytes::ZERO), line(open, tasks)), (Bytes(900), Bytes(900)), "{open} open");
+        }
+    }
+}

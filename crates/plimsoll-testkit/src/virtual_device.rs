@@ -448,6 +448,16 @@ mod tests {
     }
 
     #[test]
+    fn with_a_pace_each_read_lasts_that_long() {
+        let pace = Duration::from_millis(3);
+        let device = VirtualDevice::gpu("v").pace(pace).build();
+        let began = std::time::Instant::now();
+        check(&device).unwrap();
+        let reads = u32::try_from(device.calls().reads).unwrap();
+        assert!(reads > 0 && began.elapsed() >= pace * reads);
+    }
+
+    #[test]
     fn other_programs_take_from_what_is_free() {
         let device = VirtualDevice::gpu("v").memory(Bytes::mib(10)).build();
         device.occupy(Bytes::mib(7));
