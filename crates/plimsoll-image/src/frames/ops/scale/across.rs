@@ -84,7 +84,7 @@ impl AcrossPass {
     }
 }
 
-/// The sums of a block, for all lanes. Windows of lengths that are met often are unrolled: 0.28 ms instead of 0.35 for
+/// The sums of a block, for all lanes. Windows of lengths that are met often are unrolled: 0.36 ms instead of 0.43 for
 /// 1280 x 720 sums of six.
 #[autoversion(v3)]
 fn weigh(starts: &[f32], weights: &[f32], lanes: &[Lanes], sums: &mut [Lanes; BLOCK]) {
