@@ -8,6 +8,9 @@ use plimsoll_core::window::{StreamDevice, WindowLimits, window};
 const FRAMES_MAX: usize = 256;
 /// Bytes of frames under way at most, as they came in and as they go out: an eighth of a small machine's memory.
 const BYTES_MAX: Bytes = Bytes::mib(512);
+/// Frames for each slot that may be done and wait, beside those that keep devices busy: who takes frames and who gives them
+/// do so in bursts. Into an ffmpeg that shares the cores, 500 frames a second with this and 330 without.
+const DONE_PER_SLOT: usize = 6;
 /// Consecutive frames that stay on one device, if frames look at their neighbours. Those at the seams of runs are prepared
 /// on two devices: with 16, at most a quarter of all, for a chain that looks two frames around.
 const RUN: usize = 16;
@@ -26,7 +29,7 @@ impl Load {
     /// Frames under way at most. Never fewer than a frame waits for.
     pub(super) fn window(&self) -> usize {
         let frames = match self.around {
-            0 => self.alone(),
+            0 => self.alone() + DONE_PER_SLOT * self.devices.iter().map(|device| device.slots).sum::<usize>(),
             _ => self.runs() * RUN,
         };
         let in_bytes = BYTES_MAX.0 as usize / self.frame_bytes.max(1);
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn slots_decide_for_small_frames_and_bytes_for_large_ones() {
-        assert_eq!(load(&[2, 1, 1]).window(), 8);
+        assert_eq!(load(&[2, 1, 1]).window(), 8 + 24);
         assert_eq!(Load { frame_bytes: 100 << 20, ..load(&[2, 1, 1]) }.window(), 5);
         assert_eq!(Load { frame_bytes: 1 << 30, ..load(&[2, 1, 1]) }.window(), 2);
     }
@@ -78,7 +81,7 @@ mod tests {
         let mut uneven = load(&[1, 1]);
         uneven.devices[0].frame = Some(Nanos::millis(40));
         uneven.devices[1].frame = Some(Nanos::millis(10));
-        assert_eq!(uneven.window(), 10);
+        assert_eq!(uneven.window(), 10 + 12);
         uneven.devices[1].frame = Some(Nanos::micros(10));
         assert_eq!(uneven.window(), FRAMES_MAX);
     }
