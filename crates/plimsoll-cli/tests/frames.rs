@@ -187,6 +187,16 @@ fn the_third_command_of_the_manual_works() {
 }
 
 #[test]
+fn frames_that_look_at_others_are_the_same_on_several_devices() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 60);
+    let done = folder.shell("plimsoll frames --op denoise=temporal:2 in.y4m out.y4m --logical-gpus 2");
+    succeeded(done);
+    let right = by_the_library(&video, "denoise=temporal:2");
+    assert!(worst_difference(&frames_in(&folder.at("out.y4m")), &right) <= 1);
+}
+
+#[test]
 fn a_truncated_stream_gives_its_whole_frames_and_exit_1() {
     let folder = Folder::new();
     let video = folder.video("in.y4m", "64x48", 10);
@@ -308,6 +318,8 @@ fn what_cannot_be_meant_is_refused_with_help() {
     }
     let (code, said) = refused(folder.frames("crop=8x8").arg(&video));
     assert!(code == 2 && said.contains("name an output"), "{code}: {said}");
+    let (code, said) = refused(folder.frames("crop=8x8").arg("film.mkv").arg(folder.at("out.y4m")));
+    assert!(code == 2 && said.contains("ffmpeg -i film.mkv -f yuv4mpegpipe"), "{code}: {said}");
     let (code, said) = refused(folder.frames("crop=800x800").arg(&video).arg(folder.at("out.y4m")));
     assert!(code == 1 && said.contains("crop=800x800"), "{code}: {said}");
     assert!(!folder.at("out.y4m").exists());

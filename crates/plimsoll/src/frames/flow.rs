@@ -52,8 +52,8 @@ impl<E> FrameStream<E> {
         self
     }
 
-    /// Frames that are pulled and not yet delivered at most, beside the two that wait to be taken in. It is 1 until the
-    /// first frame has come, whose size it depends on.
+    /// Frames that are pulled and not yet delivered at most, beside the two that wait to be taken in: 1 until the first
+    /// has come, whose size it depends on; then as many as keep every device busy, as it becomes known how fast each is.
     pub fn window(&self) -> usize {
         self.0.window
     }
@@ -88,6 +88,7 @@ pub(super) struct Flow<S: Source> {
     delivered: u64,
     window: usize,
     format: Option<Format>,
+    frame_bytes: usize,
     /// What ends the stream once all before it is delivered.
     last: Option<FrameError<S::Error>>,
     meter: FrameMeter,
@@ -108,6 +109,7 @@ impl<S: Source> Flow<S> {
             // One, until its format tells how large frames are.
             window: 1,
             format: None,
+            frame_bytes: 0,
             last: None,
             sign: None,
             over: false,
@@ -150,6 +152,7 @@ impl<S: Source> Flow<S> {
             Ok(done) => {
                 self.delivered += 1;
                 self.meter.delivered(&done.report, bytes_in, done.output.bytes().len());
+                self.set_window();
                 Ok(FrameDone { number, frame: done.output, report: done.report })
             }
             Err(failure) => {
@@ -197,16 +200,18 @@ impl<S: Source> Flow<S> {
     fn meet(&mut self, format: Format) -> Result<(), PlanError> {
         let workload = self.tasks.workload().workload();
         let output = workload.output(format)?;
-        let load = Load {
-            devices: self.staff.metered().count(),
-            slots: self.staff.metered().map(|device| device.slots).sum(),
-            frame_bytes: format.frame_bytes() + output.frame_bytes(),
-            around: workload.chain().frames_around(),
-        };
+        self.frame_bytes = format.frame_bytes() + output.frame_bytes();
+        self.format = Some(format);
+        self.set_window();
+        Ok(())
+    }
+
+    /// As many frames as keep every device busy, by what is known of them now.
+    fn set_window(&mut self) {
+        let around = self.tasks.workload().workload().chain().frames_around();
+        let load = Load { devices: self.meter.paces(), frame_bytes: self.frame_bytes, around };
         self.window = load.window();
         self.tasks.set_run(load.run());
-        self.format = Some(format);
-        Ok(())
     }
 
     fn end_input(&mut self, last: Option<FrameError<S::Error>>) {

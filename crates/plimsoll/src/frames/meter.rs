@@ -7,10 +7,14 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::scheduler::Report;
+use plimsoll_core::window::StreamDevice;
 use plimsoll_core::{Attempt, DeviceId, Nanos, Setback, TaskError};
 use serde::Serialize;
 
 use super::distributor::Staff;
+
+/// Weight of the latest frame in the moving average of what a frame takes.
+const PACE_ALPHA: f64 = 0.1;
 
 /// The figures of a stream, on every device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -94,6 +98,8 @@ struct Counted {
     retried: u64,
     busy: Nanos,
     took: Histogram,
+    /// What a frame takes lately.
+    pace: Option<Nanos>,
     bytes_in: u64,
     bytes_out: u64,
     slots_used: usize,
@@ -128,8 +134,15 @@ impl FrameMeter {
         device.retried += u64::from(tried_before);
         device.busy += took;
         device.took.record(took);
+        device.pace = Some(device.pace.map_or(took, |pace| pace.scaled(1.0 - PACE_ALPHA) + took.scaled(PACE_ALPHA)));
         device.bytes_in += bytes_in as u64;
         device.bytes_out += bytes_out as u64;
+    }
+
+    /// The devices and how long a frame takes on each, as far as that is known.
+    pub(super) fn paces(&self) -> Vec<StreamDevice> {
+        let pace = |counted: &Counted| StreamDevice { slots: counted.device.slots, frame: counted.pace };
+        self.counts().devices.iter().map(pace).collect()
     }
 
     /// Counts the attempts at a frame that no device could give.
@@ -194,6 +207,7 @@ impl Counted {
             retried: 0,
             busy: Nanos::ZERO,
             took: Histogram::default(),
+            pace: None,
             bytes_in: 0,
             bytes_out: 0,
         }

@@ -4,5 +4,6 @@ mod devices;
 mod film;
 mod in_time;
 mod losses;
+mod speeds;
 mod strategies;
 mod streams;

@@ -1,5 +1,5 @@
 //! A file that appears under its name when it is whole. Until then it lies beside it, with `.part` at its end.
-//! Never replaces a file unasked. Pipes and devices are written to as they are.
+//! Pipes and devices are written to as they are.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,20 +16,16 @@ pub(super) struct Draft {
 
 impl Draft {
     /// A draft for this name; `None` for stdout.
-    pub(super) fn create(path: Option<&Path>, overwrite: bool) -> Result<Self, Stop> {
+    pub(super) fn create(path: Option<&Path>) -> Result<Self, Stop> {
         let Some(path) = path else {
             return stdout().map(|file| Self { file, names: None }).map_err(Stop::from);
         };
         let unwritable = |error: io::Error| {
             Stop::failed(format_args!("{} cannot be written ({error}); name another place", path.display()))
         };
-        match path.metadata() {
-            Ok(there) if !there.is_file() => {
-                let file = File::options().write(true).open(path).map_err(unwritable)?;
-                return Ok(Self { file, names: None });
-            }
-            Ok(_) if !overwrite => return Err(already_there(path)),
-            _ => {}
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            let file = File::options().write(true).open(path).map_err(unwritable)?;
+            return Ok(Self { file, names: None });
         }
         let mut draft = path.as_os_str().to_owned();
         draft.push(".part");
@@ -82,10 +78,6 @@ impl Ending {
             let _ = fs::remove_file(draft);
         }
     }
-}
-
-pub(super) fn already_there(path: &Path) -> Stop {
-    Stop::failed(format_args!("{} is there already; --overwrite replaces it", path.display()))
 }
 
 /// Without the buffer of `Stdout`, which looks for lines.

@@ -71,12 +71,11 @@ impl Input {
         header.format = as_told(args, header.format);
         let format = header.format;
         // The same samples, whatever they are said to stand for.
-        let frames = frames.map(move |frame| {
-            frame.map(|frame| match frame.format() == format {
-                true => frame,
-                false => Frame::new(format, frame.into_bytes()).expect("as many bytes as before"),
-            })
-        });
+        let retold = move |frame: Frame| match frame.format() == format {
+            true => frame,
+            false => Frame::new(format, frame.into_bytes()).expect("as many bytes as before"),
+        };
+        let frames = frames.map(move |frame| frame.map(retold));
         Ok(Self { header, count, from: From::Stream(Box::new(frames)) })
     }
 

@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let places = Places::of(args)?;
     let input = Input::open(args, &places.input)?;
     let plan = Plan::new(chain, &input, &places.output, args)?;
+    places.output.check(plan.frames, args.overwrite)?;
     let shown = Shown::new(args, &plan, strategy, places.output.is_stdout());
     let opened = Machine::open(&machine_options(args, machine)?);
     opened.problems.iter().for_each(warn);
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
         anstream::eprintln!("{plan}");
     }
     let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());
-    let ended = run::frames(&distributor, input, &places.output, &plan, &view, &stop::on_signal(), args);
+    let ended = run::frames(&distributor, input, &places.output, &plan, &view, &stop::on_signal());
     view.clear();
     if let Err(error) = distributor.orchestrator().save_profile() {
         warn(error);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plimsoll::image::encode::Encoding;
 
 use super::args::Args;
-use crate::stop::Stop;
+use crate::stop::{Ended, Stop};
 
 /// Both ends.
 pub(super) struct Places {
@@ -46,6 +46,8 @@ pub(super) enum ImageNames {
 
 /// How files of raw frames are called.
 const RAW_ENDINGS: [&str; 4] = ["raw", "rgb", "yuv", "gray"];
+/// How files are called that ffmpeg takes apart.
+const VIDEO_ENDINGS: [&str; 9] = ["mkv", "mp4", "m4v", "mov", "webm", "avi", "ts", "mpg", "mxf"];
 /// The name of a pipe.
 const PIPE: &str = "-";
 
@@ -76,6 +78,12 @@ fn ends(args: &Args) -> Result<(Vec<PathBuf>, PathBuf), Stop> {
 }
 
 fn input(files: Vec<PathBuf>, is_raw: bool) -> Result<InputPlace, Stop> {
+    if let Some(video) = files.iter().find(|path| VIDEO_ENDINGS.contains(&ending(path).as_str())) {
+        return Err(Stop::usage(format_args!(
+            "{video} is for ffmpeg to take apart; write ffmpeg -i {video} -f yuv4mpegpipe - | plimsoll frames … - -",
+            video = video.display()
+        )));
+    }
     let is_stream = |path: &Path| is_raw || path == Path::new(PIPE) || ending(path) == "y4m";
     match &files[..] {
         [one] if is_stream(one) => Ok(InputPlace::Stream((one != Path::new(PIPE)).then(|| one.clone()))),
@@ -105,7 +113,8 @@ fn output_place(path: &Path, input: &InputPlace, args: &Args) -> Result<OutputPl
             _ => Err(Stop::usage("many frames do not go into one image; name a folder with --out")),
         },
         _ => Err(Stop::usage(format_args!(
-            "{} has an ending that says nothing; write .y4m, .raw, an image's ending, or a folder with --out",
+            "{} is not written here; write .y4m, .raw, an image's ending or a folder with --out, or - and pipe it into \
+             ffmpeg",
             path.display()
         ))),
     }
@@ -140,6 +149,21 @@ fn ending(path: &Path) -> String {
 }
 
 impl OutputPlace {
+    /// Refuses to replace files unasked, before anything is worked on. Frames that nobody counted count as one.
+    pub(super) fn check(&self, frames: Option<u64>, overwrite: bool) -> Ended {
+        let there = match self {
+            _ if overwrite => None,
+            Self::Y4m(path) | Self::Raw(path) => path.clone().filter(|path| path.is_file()),
+            Self::Images(names) => (0..frames.unwrap_or(1)).map(|number| names.of(number)).find(|file| file.exists()),
+        };
+        match there {
+            Some(file) => {
+                Err(Stop::failed(format_args!("{} is there already; --overwrite replaces it", file.display())))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether frames go to stdout, so that nothing else may.
     pub(super) fn is_stdout(&self) -> bool {
         matches!(self, Self::Y4m(None) | Self::Raw(None))

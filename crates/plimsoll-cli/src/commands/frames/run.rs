@@ -3,7 +3,6 @@
 use plimsoll::StopSign;
 use plimsoll::frames::{Distributor, FrameError, FrameStats, FrameStream};
 
-use super::args::Args;
 use super::input::{From, Input};
 use super::places::OutputPlace;
 use super::plan::Plan;
@@ -19,9 +18,8 @@ pub(super) fn frames(
     plan: &Plan,
     view: &View,
     sign: &StopSign,
-    args: &Args,
 ) -> Result<(FrameStats, Ended), Stop> {
-    let sink = Sink::open(distributor, output, plan.header, plan.frames, args.overwrite)?;
+    let sink = Sink::open(distributor, output, plan.header)?;
     Ok(match input.from {
         From::Stream(frames) => through(distributor.stream(frames, &plan.chain), sink, view, sign),
         From::Images(files) => through(distributor.stream_images(files, &plan.chain), sink, view, sign),

@@ -8,7 +8,7 @@ use std::path::Path;
 use plimsoll::frames::{Distributor, FrameDone, ImageFileError, ImageWriter};
 use plimsoll::image::frames::stream::{RawWriter, StreamHeader, WriteError, Y4mWriter};
 
-use super::draft::{Draft, Ending, already_there};
+use super::draft::{Draft, Ending};
 use super::places::{ImageNames, OutputPlace};
 use crate::stop::{Ended, Stop};
 
@@ -25,20 +25,14 @@ pub(super) enum Writer {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn open(
-        distributor: &Distributor,
-        place: &'a OutputPlace,
-        header: StreamHeader,
-        count: Option<u64>,
-        overwrite: bool,
-    ) -> Result<Self, Stop> {
+    pub(super) fn open(distributor: &Distributor, place: &'a OutputPlace, header: StreamHeader) -> Result<Self, Stop> {
         match place {
             OutputPlace::Images(names) => {
-                names.make_room(count, overwrite)?;
+                names.make_folders()?;
                 Ok(Self::Images { writer: distributor.image_writer(), names })
             }
             OutputPlace::Y4m(path) | OutputPlace::Raw(path) => {
-                let (file, ending) = Draft::create(path.as_deref(), overwrite)?.split();
+                let (file, ending) = Draft::create(path.as_deref())?.split();
                 let writer = match place {
                     OutputPlace::Raw(_) => Ok(Writer::Raw(RawWriter::new(file, header.format))),
                     _ => Y4mWriter::new(file, header).map(Writer::Y4m),
@@ -108,21 +102,15 @@ impl Writer {
 }
 
 impl ImageNames {
-    /// Makes the folder, and refuses to replace files unasked before any frame is worked on.
-    fn make_room(&self, count: Option<u64>, overwrite: bool) -> Ended {
+    fn make_folders(&self) -> Ended {
         let make = |folder: &Path| {
             fs::create_dir_all(folder).map_err(|error| {
                 Stop::failed(format_args!("the folder {} cannot be made ({error}); name another", folder.display()))
             })
         };
         match self {
-            Self::Kept(names) => names.iter().filter_map(|name| name.parent()).try_for_each(make)?,
-            Self::Numbered(folder) => make(folder)?,
-        }
-        let mut files = (0..count.unwrap_or(1)).map(|number| self.of(number));
-        match files.find(|file| !overwrite && file.exists()) {
-            Some(file) => Err(already_there(&file)),
-            None => Ok(()),
+            Self::Kept(names) => names.iter().filter_map(|name| name.parent()).try_for_each(make),
+            Self::Numbered(folder) => make(folder),
         }
     }
 }
