@@ -18,7 +18,9 @@ const TARGET: f64 = 0.95;
 /// Prints throughput and shares for each strategy.
 pub(crate) fn show() {
     let sum: f64 = PACES_MS.iter().map(|pace| 1e3 / *pace as f64).sum();
-    println!("\n{FRAMES} frames on virtual devices of speeds 1, 2, 4 (simulated); the sum of the three is {sum:.0} frames/s");
+    println!(
+        "\n{FRAMES} frames on virtual devices of speeds 1, 2, 4 (simulated); the sum of the three is {sum:.0} frames/s"
+    );
     println!("{:<16} {:>9} {:>12}  SHARES", "STRATEGY", "FRAMES/S", "OF THE SUM");
     for strategy in Strategy::ALL {
         let (rate, shares) = run(strategy);
