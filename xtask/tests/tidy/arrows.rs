@@ -16,7 +16,11 @@ const ARROWS: &[Arrow] = &[
     Arrow { from: "plimsoll-core", to: &[], tests: &[] },
     Arrow { from: "plimsoll-runtime", to: &["plimsoll-core"], tests: &[] },
     Arrow { from: "plimsoll-wgpu", to: &["plimsoll-core", "plimsoll-runtime"], tests: &[] },
-    Arrow { from: "plimsoll-image", to: &["plimsoll-core", "plimsoll-runtime"], tests: &["plimsoll-wgpu"] },
+    Arrow {
+        from: "plimsoll-image",
+        to: &["plimsoll-core", "plimsoll-runtime"],
+        tests: &["plimsoll-testkit", "plimsoll-wgpu"],
+    },
     Arrow { from: "plimsoll-results", to: &[], tests: &[] },
     Arrow {
         from: "plimsoll-testkit",

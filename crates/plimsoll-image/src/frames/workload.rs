@@ -37,7 +37,7 @@ const PLANS_MAX: usize = 16;
 /// use plimsoll_image::frames::{Chain, ChainWorkload, Colour, Format, Frame};
 /// use plimsoll_runtime::Orchestrator;
 /// let orchestrator = Orchestrator::builder().cpu(1).build();
-/// let chain: Chain = "crop=1x1".parse()?;
+/// let chain: Chain = "crop=1x1+1+0".parse()?;
 /// let workload = orchestrator.register(ChainWorkload::new(chain));
 /// let format = Format::new(Size { width: 3, height: 1 }, 8, Colour::Rgb)?;
 /// let frame = Frame::new(format, vec![1, 2, 3, 4, 5, 6, 7, 8, 9])?;
