@@ -1,7 +1,7 @@
 //! Picks among devices that could take a task, each with the best rung that it could take it on. All rungs offered are
 //! of equal quality, so the answer is the same wherever it goes.
 //! Never looks at memory or health: only devices that may take the task are offered to it. Picking changes nothing;
-//! [`Balancer::count`] does, once for each task that is placed. A task that follows its sequence is not picked for, but
+//! `Balancer::count` does, once for each task that is placed. A task that follows its sequence is not picked for, but
 //! counts where it is placed: the free tasks then go to the others, until the shares are right again.
 //! Invariant: a device offered often enough is picked, measured or not.
 

@@ -73,6 +73,14 @@ pub(super) struct Choice {
     pub(super) estimate: Estimate,
 }
 
+impl Choice {
+    /// Least first: the one that finishes first. Among equals one that was never measured, so that it gets its figures;
+    /// then, as they come, the better rung and the device opened first.
+    pub(super) fn order(&self) -> (Nanos, bool) {
+        (self.estimate.finish(), self.estimate.measured)
+    }
+}
+
 /// What was chosen, and among what: `place` counts it for the strategies that share tasks out.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chosen {
@@ -89,8 +97,8 @@ impl From<Choice> for Chosen {
 
 /// A rung on a device that could take the task.
 #[derive(Copy, Clone, Debug)]
-struct Possible {
-    choice: Choice,
+pub(super) struct Possible {
+    pub(super) choice: Choice,
     exploring: u32,
 }
 
@@ -128,17 +136,14 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn choose(&mut self, now: Moment, task: TaskId) -> Option<Chosen> {
         let state = self.tasks.get(task)?;
         let is_free = state.planned.is_none() && state.spec.sequence.is_none();
-        if self.config.strategy == Strategy::EarliestFinish && is_free {
-            if let Some(choice) = self.recall_choice(now, state) {
-                return Some(choice.into());
-            }
-            if let Some(candidates) = self.candidates_if_measured(now, state) {
-                let earliest = candidates.iter().copied().min_by_key(|choice| choice.estimate.finish());
-                (self.memo, self.memo_hint) = self.memo_of(state, candidates);
-                return earliest.map(Chosen::from);
-            }
+        let by_finish_alone = self.config.strategy == Strategy::EarliestFinish && is_free;
+        if by_finish_alone && let Some(choice) = self.recall_choice(now, state) {
+            return Some(choice.into());
         }
         let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
+        if by_finish_alone {
+            (self.memo, self.memo_hint) = self.memo_of(state, &possible);
+        }
         match self.as_planned(now, state, &possible) {
             Some(planned) => Some(planned.into()),
             None => self.pick(&state.spec, &possible),
@@ -166,23 +171,6 @@ impl<H: Host> Scheduler<H> {
         let home = self.sequences.home(spec.sequence?)?;
         let at_home: Possibles = possible.iter().filter(|possible| possible.choice.device == home).copied().collect();
         (!at_home.is_empty()).then_some(at_home)
-    }
-
-    /// The usual case, without guesses: everything that could take the task was measured.
-    fn candidates_if_measured(&self, now: Moment, state: &TaskState<H::Job>) -> Option<SmallVec<[Choice; 4]>> {
-        let mut candidates = SmallVec::new();
-        for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
-            let cells = self.workloads.row(state.spec.workload, rung.name);
-            for device in self.device_ids() {
-                let assessed = self.assess(now, &state.spec, Some(state), at, device, cells.get(device.index()));
-                let Ok((estimate, _)) = assessed else { continue };
-                if !estimate.measured {
-                    return None;
-                }
-                candidates.push(Choice { rung: at, device, estimate });
-            }
-        }
-        Some(candidates)
     }
 
     /// Every refusal of a task, for its error.
@@ -374,31 +362,43 @@ fn choice_of(possible: &Possibles, offer: &Offer) -> Option<Choice> {
     possible.iter().map(|possible| possible.choice).find(is_offer)
 }
 
-/// The choice that finishes first. Among equals one that was never measured, so that it gets its figures; then the
-/// better rung; then the device opened first.
 fn earliest(possible: &Possibles) -> Option<Choice> {
-    let order = |possible: &&Possible| (possible.choice.estimate.finish(), possible.choice.estimate.measured);
-    possible.iter().min_by_key(order).map(|possible| possible.choice)
+    possible.iter().map(|possible| &possible.choice).min_by_key(|choice| choice.order()).copied()
 }
 
 /// Fills in `run` where nothing was measured. A device that nobody has tried counts as fast as the fastest known one;
 /// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred. So
 /// does a rung below another on the same device: a workload lists it for when the better one does not fit.
 fn guess_unmeasured(possible: &mut Possibles) {
+    if possible.iter().all(|possible| possible.choice.estimate.measured) {
+        return;
+    }
     let known =
         || possible.iter().filter(|other| other.choice.estimate.measured).map(|other| other.choice.estimate.run);
     let fastest = known().min().unwrap_or(UNKNOWN_RUN);
     let slow = Nanos(known().max().unwrap_or(UNKNOWN_RUN).0.saturating_mul(UNPROVEN_FACTOR));
     for at in 0..possible.len() {
-        let (better, rest) = possible.split_at_mut(at);
-        let Possible { choice, exploring } = &mut rest[0];
-        if choice.estimate.measured {
+        if possible[at].choice.estimate.measured {
             continue;
         }
-        // Possibilities come rung by rung, best first.
-        let is_fallback = better.iter().any(|better| better.choice.device == choice.device);
-        choice.estimate.run = if *exploring == 0 && !is_fallback { fastest } else { slow };
+        let better_open = better_on_device(possible, at).map(|better| better.choice.estimate.open);
+        let Possible { choice, exploring } = &mut possible[at];
+        let is_first_try = *exploring == 0 && better_open.is_none();
+        choice.estimate.run = if is_first_try { fastest } else { slow };
+        // Nor is a session that nobody has opened yet cheaper to open than the better rung's.
+        choice.estimate.open = choice.estimate.open.max(better_open.unwrap_or_default());
     }
+}
+
+/// The best rung that could run on the same device, if it is a better one. Possibilities come rung by rung, best first.
+fn better_on_device(possible: &[Possible], at: usize) -> Option<&Possible> {
+    possible[..at].iter().find(|better| better.choice.device == possible[at].choice.device)
+}
+
+/// Whether every guess holds until something is measured. That for a device that is to be tried changes as soon as a
+/// task is queued there.
+pub(super) fn guesses_hold(possible: &[Possible]) -> bool {
+    (0..possible.len()).all(|at| possible[at].choice.estimate.measured || better_on_device(possible, at).is_some())
 }
 
 pub(super) fn session_key(spec: &TaskSpec, rung: &Rung) -> SessionKey {
@@ -428,6 +428,10 @@ mod tests {
         let mut fallback = Possibles::from_iter([possible(0, 0, Some(known)), possible(1, 0, None)]);
         guess_unmeasured(&mut fallback);
         assert_eq!(earliest(&fallback).map(|choice| choice.rung), Some(0));
+        let mut costly_to_open = Possibles::from_iter([possible(0, 0, Some(Nanos::millis(1))), possible(1, 0, None)]);
+        costly_to_open[0].choice.estimate.open = known;
+        guess_unmeasured(&mut costly_to_open);
+        assert_eq!(earliest(&costly_to_open).map(|choice| choice.rung), Some(0));
         let mut nothing_known = Possibles::from_iter([possible(0, 0, None), possible(1, 0, None)]);
         guess_unmeasured(&mut nothing_known);
         assert_eq!(earliest(&nothing_known).map(|choice| choice.rung), Some(0));

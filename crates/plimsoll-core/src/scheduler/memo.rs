@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::choose::Choice;
+use super::choose::{Choice, Possible, guesses_hold};
 use super::state::TaskState;
 use super::{Host, Scheduler};
 use crate::task::{Priority, SessionShape, TaskSpec};
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// The candidates of one kind of task, all of them measured and with room.
+/// The candidates of one kind of task, all of them with room and with figures that hold.
 #[derive(Clone, Debug)]
 pub(super) struct Memo {
     kind: Kind,
@@ -79,7 +79,7 @@ impl<H: Host> Scheduler<H> {
         for &candidate in &memo.candidates {
             let mut choice = candidate;
             choice.estimate.wait = self.device(choice.device).wait(now, state.spec.priority);
-            if best.is_none_or(|best| choice.estimate.finish() < best.estimate.finish()) {
+            if best.is_none_or(|best| choice.order() < best.order()) {
                 best = Some(choice);
             }
         }
@@ -87,16 +87,16 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// What to remember of these candidates, and of the ladder they are on. Worth it only for the second task of a kind
-    /// in a row, and only if none of them would have to wait for memory.
-    pub(super) fn memo_of(
-        &self,
-        state: &TaskState<H::Job>,
-        candidates: SmallVec<[Choice; 4]>,
-    ) -> (Option<Memo>, Option<usize>) {
+    /// in a row, and only if none of them would have to wait for memory or is about to be tried.
+    pub(super) fn memo_of(&self, state: &TaskState<H::Job>, possible: &[Possible]) -> (Option<Memo>, Option<usize>) {
         let ladder = Some(state.spec.ladder.address());
-        let has_room = |choice: &Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
-        let worth_it = ladder == self.memo_hint && Self::is_plain(state) && candidates.iter().all(has_room);
-        (worth_it.then(|| Memo { kind: Kind::of(&state.spec), candidates }), ladder)
+        let candidates = possible.iter().map(|possible| possible.choice);
+        let has_room = |choice: Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
+        let worth_it = ladder == self.memo_hint
+            && Self::is_plain(state)
+            && guesses_hold(possible)
+            && candidates.clone().all(has_room);
+        (worth_it.then(|| Memo { kind: Kind::of(&state.spec), candidates: candidates.collect() }), ladder)
     }
 }
 
@@ -116,7 +116,8 @@ mod tests {
         type Prepared = ();
     }
 
-    fn scheduler() -> (Scheduler<Nothing>, Vec<TaskSpec>) {
+    /// Three devices and two rungs; `taught` says what was measured: a bit for each rung of each device.
+    fn scheduler(taught: u8) -> (Scheduler<Nothing>, Vec<TaskSpec>) {
         let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
         for (kind, slots) in [(DeviceKind::Cpu, 2), (DeviceKind::Gpu, 1), (DeviceKind::Gpu, 1)] {
             let device = scheduler.add_device(DeviceSpec::new(kind, slots, Bytes(1_000)));
@@ -128,18 +129,42 @@ mod tests {
         ]);
         let workload = scheduler.register("w");
         for device in 0..3 {
-            scheduler.teach(workload, "full", DeviceId(device), 10, Nanos(400));
-            scheduler.teach(workload, "any", DeviceId(device), 10, Nanos(900 + 100 * u64::from(device)));
+            let costs = [("full", Nanos(400)), ("any", Nanos(900 + 100 * u64::from(device)))];
+            for (at, (rung, run)) in costs.into_iter().enumerate() {
+                if taught >> (2 * usize::from(device) + at) & 1 == 1 {
+                    scheduler.teach(workload, rung, DeviceId(device), 10, run);
+                }
+            }
         }
         let mut specs = [10, 10, 20, 10].map(|units| TaskSpec::new(workload, ladder.clone(), units));
         specs[3].sequence = Some(SequenceId(1));
         (scheduler, specs.into())
     }
 
+    /// Whether the second of two equal tasks leaves a memo.
+    fn is_remembered(taught: u8) -> bool {
+        let (mut scheduler, specs) = scheduler(taught);
+        for _ in 0..2 {
+            scheduler.submit(Moment::START, specs[0].clone(), ()).unwrap();
+        }
+        scheduler.memo.is_some()
+    }
+
+    #[test]
+    fn a_fallback_that_was_never_measured_is_remembered_but_not_a_device_to_be_tried() {
+        assert!(is_remembered(0b11_11_10), "everything measured");
+        assert!(is_remembered(0b01_01_10), "both GPUs without figures for their lower rung");
+        assert!(!is_remembered(0b10_11_10), "a GPU without figures for its better rung");
+        assert!(!is_remembered(0b11_11_00), "a CPU without figures");
+    }
+
     proptest! {
         #[test]
-        fn the_memo_never_changes_a_choice(steps in proptest::collection::vec((0..4_usize, 0..4_u8, 0..3_u16), 1..60)) {
-            let (mut scheduler, specs) = scheduler();
+        fn the_memo_never_changes_a_choice(
+            taught in 0..64_u8,
+            steps in proptest::collection::vec((0..4_usize, 0..4_u8, 0..3_u16), 1..60),
+        ) {
+            let (mut scheduler, specs) = scheduler(taught);
             let mut runs = Vec::new();
             for (at, (kind, act, device)) in steps.into_iter().enumerate() {
                 let now = Moment(at as u64 * 50);
@@ -155,8 +180,10 @@ mod tests {
                     2 => runs.extend(scheduler.take(now, DeviceId(device)).map(|assignment| assignment.run)),
                     _ => {
                         if let Some(run) = runs.pop() {
-                            let measured = Measured { run: Nanos(500), ..Measured::default() };
-                            scheduler.settle(now, run, Outcome { result: Ok(()), session: Some(()), measured });
+                            // Opening costs so much that a fallback seems better wherever the session is not kept.
+                            let measured = Measured { run: Nanos(400), open: Some(Nanos(3_200)), ..Measured::default() };
+                            let session = (kind == 0).then_some(());
+                            scheduler.settle(now, run, Outcome { result: Ok(()), session, measured });
                         }
                     }
                 }

@@ -36,23 +36,12 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) output: Format,
-    pub(crate) parts: Parts,
-}
-
-/// What is done to a frame.
-#[derive(Debug)]
-pub(crate) enum Parts {
-    /// Everything in one go.
-    Alone(Program),
-    /// The first part to each frame by itself, then the rest to a frame among others.
-    Among {
-        /// From a frame to planes.
-        first: Program,
-        /// From the frame's planes and those of the others to a frame.
-        rest: Program,
-        /// The same for the only frame of a stream.
-        rest_alone: Program,
-    },
+    /// For a chain that looks at other frames: what is done to each frame by itself before, from a frame to planes.
+    first: Option<Program>,
+    /// Everything; or the rest, from the planes of the frame and of the others to a frame.
+    last: Program,
+    /// The rest for the only frame of a stream.
+    last_alone: Option<Program>,
 }
 
 impl Chain {
@@ -75,19 +64,12 @@ impl Plan {
 
     /// What is done last: everything, or what follows the first part.
     pub(crate) fn last(&self, has_others: bool) -> &Program {
-        match &self.parts {
-            Parts::Alone(program) => program,
-            Parts::Among { rest, .. } if has_others => rest,
-            Parts::Among { rest_alone, .. } => rest_alone,
-        }
+        self.last_alone.as_ref().filter(|_| !has_others).unwrap_or(&self.last)
     }
 
-    /// What is done to each frame by itself before it is looked at among others.
+    /// What is done to each frame by itself before it is looked at among others; `None` if it is not.
     pub(crate) fn first(&self) -> Option<&Program> {
-        match &self.parts {
-            Parts::Alone(_) => None,
-            Parts::Among { first, .. } => Some(first),
-        }
+        self.first.as_ref()
     }
 
     fn alone(chain: &Chain, input: Format) -> Result<Self, PlanError> {
@@ -97,7 +79,8 @@ impl Plan {
             picture = apply(chain, at, &mut graph, picture, &[])?;
         }
         let Picture { format: output, planes: results } = picture;
-        Ok(Self { output, parts: Parts::Alone(Program { graph, from: Some(input), results, to: Some(output) }) })
+        let last = Program { graph, from: Some(input), results, to: Some(output) };
+        Ok(Self { output, first: None, last, last_alone: None })
     }
 
     fn among(chain: &Chain, input: Format, at: usize) -> Result<Self, PlanError> {
@@ -110,9 +93,9 @@ impl Plan {
         let between = Between { format: picture.format, places };
         let first = Program { graph, from: Some(input), results, to: None };
         let others = 2 * chain.links()[at].operation.frames_around();
-        let (rest, output) = rest_of(chain, &between, at, others)?;
-        let (rest_alone, _) = rest_of(chain, &between, at, 0)?;
-        Ok(Self { output, parts: Parts::Among { first, rest, rest_alone } })
+        let (last, output) = rest_of(chain, &between, at, others)?;
+        let (last_alone, _) = rest_of(chain, &between, at, 0)?;
+        Ok(Self { output, first: Some(first), last, last_alone: Some(last_alone) })
     }
 }
 

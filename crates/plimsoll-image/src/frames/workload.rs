@@ -234,7 +234,7 @@ impl Session<ChainWorkload> for DeviceSession {
 
     fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
-        let among = among::<Vec<Buffer>>(input, context.references)?;
+        let among = among::<Vec<Buffer>>(plan, input, context.references)?;
         let given: Vec<&Buffer> = among.into_iter().flatten().collect();
         let mut run = Run { backend: &mut *context.backend, cancellation: context.cancellation };
         let program = plan.last(input.has_others());
@@ -259,7 +259,7 @@ impl Session<ChainWorkload> for HostSession {
 
     fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
-        let among = among::<HostPlanes>(input, context.references)?;
+        let among = among::<HostPlanes>(plan, input, context.references)?;
         let given: Vec<&[f32]> = among.into_iter().flatten().map(Vec::as_slice).collect();
         let program = plan.last(input.has_others());
         let bytes = self.last.frame(program, Some(input.frame.bytes()), &given, context.cancellation)?;
@@ -268,7 +268,10 @@ impl Session<ChainWorkload> for HostSession {
 }
 
 /// The planes of the frame itself and then those of the others; none for a chain that looks at no other frames.
-fn among<'a, T: 'static>(input: &ChainInput, references: &'a [Prepared]) -> Result<Vec<&'a T>, Fault> {
+fn among<'a, T: 'static>(plan: &Plan, input: &ChainInput, references: &'a [Prepared]) -> Result<Vec<&'a T>, Fault> {
+    if plan.first().is_some() && input.among.is_empty() {
+        return Err(Fault::work("the chain looks at other frames; make its tasks with `task_among`"));
+    }
     let missing = || Fault::work("a frame that the task looks at is not prepared for this rung");
     let planes = input.among.iter().map(|place| references.get(usize::from(*place))?.downcast_ref());
     planes.map(|planes| planes.ok_or_else(missing)).collect()

@@ -5,3 +5,4 @@ mod bench;
 mod footprints;
 mod made;
 mod ops;
+mod refused;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
+use smallvec::SmallVec;
 
 use super::flip::flip;
 use crate::frames::chain::{Args, one_of};
@@ -72,12 +73,14 @@ struct TurnPass {
 }
 
 impl TurnPass {
-    /// The sample of the input that comes to lie at column `x` of row `y`: its row, and its place there.
-    fn source(&self, x: u32, y: u32) -> (u32, usize) {
-        match self.clockwise {
-            1 => (self.height - 1 - x, y as usize),
-            _ => (x, (self.width - 1 - y) as usize),
-        }
+    /// The row of the input that becomes column `x`.
+    fn source_row(&self, x: u32) -> u32 {
+        if self.clockwise == 1 { self.height - 1 - x } else { x }
+    }
+
+    /// The column of the input that becomes row `y`.
+    fn source_column(&self, y: u32) -> usize {
+        (if self.clockwise == 1 { y } else { self.width - 1 - y }) as usize
     }
 }
 
@@ -100,12 +103,11 @@ impl Pass for TurnPass {
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
         for first in (0..self.height).step_by(COLUMNS) {
+            let columns = first..self.height.min(first + COLUMNS as u32);
+            let from: SmallVec<[&[f32]; COLUMNS]> = columns.map(|x| inputs[0].row(self.source_row(x))).collect();
             for y in rows.clone() {
-                let row = &mut outputs[0].row(y)[first as usize..];
-                for (x, out) in (first..).zip(row.iter_mut().take(COLUMNS)) {
-                    let (source, at) = self.source(x, y);
-                    *out = inputs[0].row(source)[at];
-                }
+                let (to, column) = (&mut outputs[0].row(y)[first as usize..], self.source_column(y));
+                to.iter_mut().zip(&from).for_each(|(to, from)| *to = from[column]);
             }
         }
     }
