@@ -33,7 +33,7 @@ pub(crate) enum Command {
 const EXAMPLES: &str = "\
 Examples:
   plimsoll score ref.png variants/*          how good is each?
-  plimsoll frames --op scale=50% a.y4m b.y4m half as large, on every device
+  plimsoll frames --op blur=2 a.y4m b.y4m    the same to every frame of a video
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
   plimsoll bench --quick                     measure it, so that work goes where it ends first

@@ -404,6 +404,21 @@ fn weights_are_kept() {
     }
 }
 
+/// Reading and writing files are tasks of the CPU too, and cost it no turn.
+#[test]
+fn images_are_worked_on_in_turn() {
+    let folder = Folder::new();
+    let images = folder.images(30);
+    let words = ["--logical-gpus", "2", "--strategy", "round-robin", "--json", "--out"];
+    let output = folder.frames("scale=50%").args(&images).args(words).arg(folder.at("out/")).output();
+    let figures: Value = serde_json::from_slice(&succeeded(output.expect("started")).stdout).expect("JSON");
+    for device in figures["devices"].as_array().expect("devices") {
+        let done = device["completed"].as_u64().expect("a count");
+        assert!((9..=11).contains(&done), "{figures}");
+    }
+    assert_eq!(figures["strategy"], "round-robin");
+}
+
 #[test]
 fn operations_are_listed() {
     let folder = Folder::new();

@@ -125,8 +125,12 @@ impl Balancer {
     }
 
     /// A task was placed on the `at`-th of these: every offer gets its share of a task in credit, and the one that got
-    /// the task pays for it. Over any run of picks each device is within one task of its share.
+    /// the task pays for it. Over any run of picks each device is within one task of its share. A task that could go
+    /// nowhere else takes nobody's turn: files that only the CPU reads keep no frames from it.
     pub(crate) fn count(&mut self, strategy: Strategy, offers: &[Offer], at: usize) {
+        if offers.len() < 2 {
+            return;
+        }
         let shares = shares(strategy, offers);
         for (offer, share) in offers.iter().zip(shares) {
             self.standing_mut(offer.device).credit += share;
@@ -229,6 +233,22 @@ mod tests {
     fn of_equal_loads_the_better_rung_is_picked() {
         let offers = [Offer { rung: 1, ..offer(0) }, offer(1)];
         assert_eq!(Balancer::default().pick(Strategy::LeastLoaded, &offers), Some(1));
+    }
+
+    #[test]
+    fn a_task_for_one_device_only_takes_nobodys_turn() {
+        for strategy in [Strategy::RoundRobin, Strategy::WeightedCapacity] {
+            let offers = [offer(0), offer(1), offer(2)];
+            let mut balancer = Balancer::default();
+            let mut counts = [0; 3];
+            for _ in 0..60 {
+                balancer.count(strategy, &offers[..1], 0);
+                let at = balancer.pick(strategy, &offers).unwrap();
+                balancer.count(strategy, &offers, at);
+                counts[at] += 1;
+            }
+            assert_eq!(counts, [20; 3], "{strategy}");
+        }
     }
 
     /// Every other task is placed on the first device without a choice: the others share the rest, all of them.

@@ -17,7 +17,7 @@ use crate::stop::Stop;
 /// Frames come from a Y4M stream, a raw stream or image files, go through a chain of operations on every device that
 /// helps, and leave in order.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Args {
     /// INPUT OUTPUT: a Y4M file, or - for a pipe. With --out, any number of inputs
     #[arg(value_name = "FILE", required_unless_present = "list_ops")]
@@ -83,14 +83,19 @@ pub(crate) struct Args {
     pub(super) jobs: Option<u16>,
 }
 
+const USAGE: &str = "\
+plimsoll frames --op <CHAIN> [OPTIONS] <INPUT> <OUTPUT>
+       plimsoll frames --op <CHAIN> [OPTIONS] <FILE>... --out <PATH>";
+
 const EXAMPLES: &str = "\
 Frames before an error are delivered, and the exit code is 1. A file appears under its name when it is whole. Where the \
 output cannot hold what the chain gives, the conversion is added, and said.
 
 Examples:
-  ffmpeg -i in.mkv -f yuv4mpegpipe - | plimsoll frames --op scale=1280x720:lanczos - - | ffmpeg -i - out.mkv
+  ffmpeg -i in.mkv -f yuv4mpegpipe - | plimsoll frames --op scale=50% - - | ffmpeg -i - out.mkv
   plimsoll frames --op \"yuv=709,tonemap=bt2390\" frames/*.png --out out/
-  plimsoll frames --op scale=50% in.y4m out.y4m --devices gpu:0,gpu:1,cpu --strategy earliest-finish --stats
+  plimsoll frames --op scale=1280x720:lanczos,denoise=bilateral in.y4m out.y4m --stats
+  plimsoll frames --op scale=50% in.y4m out.y4m --devices gpu:0,gpu:1 --strategy round-robin
   plimsoll frames --op crop=640x360 --raw 1280x720:rgb24 - - <in.rgb >out.rgb
   plimsoll frames --op rotate=90 in.y4m --out frames/
   plimsoll frames --list-ops";

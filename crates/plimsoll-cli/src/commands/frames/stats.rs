@@ -29,7 +29,7 @@ struct Report<'a> {
     chain: &'a str,
     input: &'a str,
     output: &'a str,
-    strategy: Strategy,
+    strategy: String,
     #[serde(flatten)]
     stats: &'a FrameStats,
 }
@@ -68,7 +68,7 @@ impl Shown {
 
     fn print_json(&self, stats: &FrameStats) -> Ended {
         let Self { chain, input, output, strategy, .. } = self;
-        let report = Report { chain, input, output, strategy: *strategy, stats };
+        let report = Report { chain, input, output, strategy: strategy.to_string(), stats };
         if !self.aside {
             return output::json(&report);
         }
