@@ -19,7 +19,7 @@ use peers::Side;
 
 /// The chain, as we write it and as ffmpeg does.
 pub(crate) const CHAIN: &str = "scale=1280x720:bicubic,blur=2";
-pub(crate) const CHAIN_OF_FFMPEG: &str = "scale=1280:720:flags=bicubic,gblur=sigma=2:steps=3";
+pub(crate) const CHAIN_OF_FFMPEG: &str = "scale=1280:720:flags=bicubic,gblur=sigma=2";
 /// What our side must reach against ffmpeg.
 const TARGET: f64 = 1.0;
 
