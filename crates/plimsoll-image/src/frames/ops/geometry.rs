@@ -1,6 +1,7 @@
 //! Sizes and positions as operations write them: `1280x720`, `640x480+16+8`.
 
 use crate::frames::operation::Refused;
+use crate::frames::picture::Picture;
 use crate::image::Size;
 
 /// Pixels in one direction at most: what a size on the command line may say.
@@ -31,6 +32,17 @@ impl Position {
             false => Err(Refused::because(format_args!("{part}+{left}+{top} does not fit in {whole}"))),
         }
     }
+}
+
+/// Where a pixel of the whole lies in each plane of a picture that is cut or laid there.
+pub(super) fn in_planes(picture: &Picture, left: u32, top: u32) -> Result<Vec<(u32, u32)>, Refused> {
+    let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
+    if steps.iter().any(|(across, down)| !left.is_multiple_of(*across) || !top.is_multiple_of(*down)) {
+        return Err(Refused::because(format_args!(
+            "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
+        )));
+    }
+    Ok(steps.into_iter().map(|(across, down)| (left / across, top / down)).collect())
 }
 
 /// Reads `WxH` or `WxH+X+Y`.
