@@ -7,7 +7,7 @@ use crate::agree::same;
 use crate::bench::{Bench, Way};
 use crate::made::{Noise, frame, one_of, size};
 
-/// Chains that are run.
+/// Chains that are run; `CHAINS` in the environment asks for more.
 const CHAINS: usize = 40;
 /// How far a sample from a GPU may be from the CPU's after up to six operations, as a share of the range. Each by itself
 /// is within 3e-5; edges, powers near black and weights above one make more of that.
@@ -16,6 +16,7 @@ const BOUND: f64 = 4e-3;
 #[test]
 fn what_plans_runs_every_way_and_what_does_not_says_why() {
     let bench = Bench::new();
+    let wanted = std::env::var("CHAINS").map_or(CHAINS, |count| count.parse().expect("a number of chains"));
     let (mut run, mut refused) = (0, 0);
     for seed in 1.. {
         let mut noise = Noise::new(seed);
@@ -31,7 +32,7 @@ fn what_plans_runs_every_way_and_what_does_not_says_why() {
                 refused += 1;
             }
         }
-        if run == CHAINS {
+        if run == wanted {
             break;
         }
     }
