@@ -14,11 +14,11 @@ const BOUND: f64 = 5e-7;
 const CODED_BOUND: f64 = 4e-6;
 
 /// An image file that lives as long as the test.
-struct File(PathBuf);
+pub(crate) struct File(PathBuf);
 
 impl File {
     /// A portable anymap of 8-bit red, green, blue and alpha.
-    fn rgba(name: &str, width: u32, height: u32, pixels: &[[u8; 4]]) -> Self {
+    pub(crate) fn rgba(name: &str, width: u32, height: u32, pixels: &[[u8; 4]]) -> Self {
         assert_eq!(pixels.len() as u32, width * height);
         let header = format!("P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n");
         let path = std::env::temp_dir().join(format!("plimsoll-overlay-{}-{name}", std::process::id()));
@@ -26,7 +26,8 @@ impl File {
         Self(path)
     }
 
-    fn text(&self) -> String {
+    /// Its path as a chain takes it.
+    pub(crate) fn text(&self) -> String {
         let path = self.0.to_str().unwrap();
         path.replace('\\', r"\\").replace(':', r"\:").replace(',', r"\,").replace('=', r"\=")
     }
@@ -39,7 +40,7 @@ impl Drop for File {
 }
 
 /// Colours and transparency of every kind, wholly transparent and opaque included.
-fn pixels(width: u32, height: u32) -> Vec<[u8; 4]> {
+pub(crate) fn pixels(width: u32, height: u32) -> Vec<[u8; 4]> {
     let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
     let pixel = |(x, y): (u32, u32)| {
         let alpha = [0, 255, 128, 77, 255][((x / 3 + y * 2) % 5) as usize];
