@@ -4,8 +4,8 @@ use crate::frames::operation::Refused;
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
-/// Pixels in one direction at most: what a size on the command line may say.
-const SIDE_MAX: u32 = 1 << 20;
+/// Pixels in one direction at most: what a size or a place in a chain may say.
+pub(super) const SIDE_MAX: u32 = 1 << 20;
 
 /// Where a part lies in a whole.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,14 @@ pub(super) fn in_planes(picture: &Picture, left: u32, top: u32) -> Result<Vec<(u
     Ok(steps.into_iter().map(|(across, down)| (left / across, top / down)).collect())
 }
 
+/// Reads `WxH`, where no position has a meaning.
+pub(super) fn parse_plain_size(text: &str) -> Result<Size, Refused> {
+    match parse_size(text) {
+        Ok((size, Position::Middle)) => Ok(size),
+        _ => Err(Refused::because(format_args!("'{text}' is no size; write 640x480"))),
+    }
+}
+
 /// Reads `WxH` or `WxH+X+Y`.
 pub(super) fn parse_size(text: &str) -> Result<(Size, Position), Refused> {
     let refused = || Refused::because(format_args!("'{text}' is no size; write 640x480 or 640x480+16+8"));
@@ -70,6 +78,8 @@ mod tests {
         for wrong in ["", "64", "0x1", "64x48+1", "-1x4", "64x99999999"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_plain_size("64x48"), Ok(size));
+        assert!(parse_plain_size("64x48+1+2").is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::path::Path;
 use self::layer::Layer;
 use self::pass::{Mode, OverlayPass};
 use self::patch::patches;
+use super::geometry::SIDE_MAX;
 use crate::frames::chain::{Args, unescaped};
 use crate::frames::convert::to_colour;
 use crate::frames::format::{Colour, Range};
@@ -30,7 +31,7 @@ pub(super) const ABOUT: About = About {
 };
 
 /// How far from the picture's corner an image may lie.
-const OFFSET_MAX: i64 = 1 << 20;
+const OFFSET_MAX: i64 = SIDE_MAX as i64;
 
 #[derive(Debug)]
 struct Overlay {

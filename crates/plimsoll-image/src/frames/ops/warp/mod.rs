@@ -10,7 +10,7 @@ mod quad;
 use self::pass::WarpPass;
 use self::quad::{Grid, Quad};
 use super::colour_value::ColourValue;
-use super::geometry::{Position, parse_size};
+use super::geometry::{SIDE_MAX, parse_plain_size};
 use crate::frames::chain::{Args, number, one_of};
 use crate::frames::format::{Colour, Siting};
 use crate::frames::graph::Graph;
@@ -26,7 +26,7 @@ pub(super) const ABOUT: About = About {
 };
 
 /// How far from the picture's corner a place may be.
-const PLACE_MAX: f64 = (1 << 20) as f64;
+const PLACE_MAX: f64 = SIDE_MAX as f64;
 
 #[derive(Debug)]
 struct Warp {
@@ -61,13 +61,6 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
         None => outside = args.one_of("outside", &outsides, outside)?,
     }
     Ok(Box::new(Warp { quad: Quad(corners), size, cubic, outside }))
-}
-
-fn parse_plain_size(text: &str) -> Result<Size, Refused> {
-    match parse_size(text)? {
-        (size, Position::Middle) => Ok(size),
-        _ => Err(Refused::because(format_args!("size is WxH, not '{text}'"))),
-    }
 }
 
 impl Operation for Warp {
