@@ -121,14 +121,14 @@ impl Pass for LevelsPass {
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn straight(pass: &LevelsPass, input: &[f32], out: &mut [f32]) {
     for (out, input) in out.iter_mut().zip(input) {
         *out = ((input - pass.black) * pass.scale).clamp(0.0, 1.0) * pass.out_gain + pass.out_offset;
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn bent(pass: &LevelsPass, input: &[f32], out: &mut [f32]) {
     for (out, input) in out.iter_mut().zip(input) {
         let value = ((input - pass.black) * pass.scale).clamp(0.0, 1.0);
