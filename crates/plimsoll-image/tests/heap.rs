@@ -1,5 +1,5 @@
-//! What the CPU rung says it needs is what it takes from the heap. One test alone in its process, because its allocator
-//! counts everything that happens there.
+//! What the CPU rung says it needs is what it takes from the heap. Alone in its process, one test at a time, because its
+//! allocator counts everything that happens there.
 #![expect(unsafe_code, reason = "an allocator cannot be written without")]
 
 #[path = "metrics/pairs.rs"]
@@ -8,9 +8,12 @@ mod pairs;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
+use plimsoll_image::Size;
+use plimsoll_image::frames::{Chain, ChainWorkload, Colour, Format, Frame, StreamFrame};
 use plimsoll_image::metrics::Metric;
-use plimsoll_runtime::{Orchestrator, Task, Workload};
+use plimsoll_runtime::{Orchestrator, Reference, Task, Workload};
 
 use pairs::{of_every_kind, size};
 
@@ -52,6 +55,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Held by the test whose bytes are counted.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// The most bytes on the heap beyond what was there before, while `work` ran.
 fn peak_of(work: impl FnOnce()) -> u64 {
     let before = NOW.load(Relaxed);
@@ -62,6 +68,7 @@ fn peak_of(work: impl FnOnce()) -> u64 {
 
 #[test]
 fn the_cpu_rung_holds_what_it_says() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let asked = std::env::var("METRIC").ok();
     for metric in Metric::ALL.into_iter().filter(|metric| asked.as_ref().is_none_or(|name| name == metric.name())) {
         for (width, height) in [(640, 480), (1024, 768)] {
@@ -81,5 +88,45 @@ fn the_cpu_rung_holds_what_it_says() {
                 "{metric} {width}x{height}: {said} said, only {used:.2} of it used"
             );
         }
+    }
+}
+
+/// Planning a chain counts too: its tables stay, whatever it needs besides must be little.
+#[test]
+fn chains_hold_what_they_say() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let chains = [
+        "scale=50%:lanczos,blur=3",
+        "rotate=90",
+        "warp=30:20:600:10:640:470:-20:480:black",
+        "yuv=709:420,sobel",
+        "blur=1,denoise=temporal:1",
+    ];
+    for text in chains {
+        let size = Size { width: 1280, height: 720 };
+        let format = Format::new(size, 8, Colour::Rgb).unwrap();
+        let stream: Vec<Frame> = (0..3).map(|_| Frame::new(format, vec![100; format.frame_bytes()]).unwrap()).collect();
+        let orchestrator = Orchestrator::builder().cpu(1).build();
+        let chain = orchestrator.register(ChainWorkload::new(text.parse::<Chain>().unwrap()));
+        let among = chain.workload().chain().frames_around() > 0;
+        let references: Vec<Reference<ChainWorkload>> = (0..)
+            .zip(&stream)
+            .filter(|_| among)
+            .map(|(number, frame)| Reference::new(StreamFrame { stream: 1, number, frame: frame.clone() }))
+            .collect();
+        let (mut said, own) = (0, &stream[1]);
+        let peak = peak_of(|| {
+            let workload = chain.workload();
+            let (input, task) = match among {
+                true => (workload.input_among(3, 1, own.clone()), workload.task_among(&references, 1, own.clone())),
+                false => (ChainWorkload::input(own.clone()), ChainWorkload::task(own.clone())),
+            };
+            let ladder = workload.ladder(&input);
+            let cpu = ladder.rungs().iter().find(|rung| rung.name == "cpu").expect("every chain has it");
+            said = cpu.footprint.total(references.len()).0;
+            assert!(orchestrator.run(&chain, task.rung("cpu")).is_ok());
+        });
+        assert!(peak <= said + SMALL_CHANGE, "{text}: {peak} bytes on the heap, {said} said");
+        assert!(peak as f64 > USED_LEAST * said as f64, "{text}: {said} said, only {peak} used");
     }
 }

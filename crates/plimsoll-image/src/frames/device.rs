@@ -1,7 +1,7 @@
 //! A program on a device: one launch for each pass, over whole planes. On the CPU backend the same code runs the
 //! kernels' twins.
 //! Invariant: a plane's buffer is given to another plane only after its last reader; result planes are poisoned before
-//! they are computed, so what was never computed is never taken for an answer.
+//! they are computed, so what was never computed is never taken for an answer. A source that nothing reads has no home.
 
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::Buffer;
@@ -92,7 +92,8 @@ impl DeviceWork {
         if let Some(from) = &self.from {
             from.upload(run, frame)?;
         }
-        for (at, node) in program.graph.nodes().iter().enumerate() {
+        let nodes = program.graph.nodes().iter().enumerate();
+        for (at, node) in nodes.filter(|(at, _)| !self.homes[*at].is_empty()) {
             let outputs: SmallVec<[&Buffer; 3]> =
                 (0..node.outputs()).map(|output| self.buffer(Plane { node: at, output }, given, results)).collect();
             self.poison_results(run, program, at, &outputs)?;
@@ -154,6 +155,10 @@ fn place(program: &Program) -> (Vec<SmallVec<[Home; 3]>>, Vec<u64>) {
     let mut vacant: Vec<usize> = Vec::new();
     let mut homes: Vec<SmallVec<[Home; 3]>> = Vec::new();
     for (at, node) in program.graph.nodes().iter().enumerate() {
+        if !program.graph.is_needed(at, &program.results) {
+            homes.push(SmallVec::new());
+            continue;
+        }
         let pixels = node.size().pixels();
         let home = |output: usize| home_outside(program, Plane { node: at, output });
         let of_node = (0..node.outputs())

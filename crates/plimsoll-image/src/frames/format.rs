@@ -157,6 +157,14 @@ impl Format {
         }
     }
 
+    /// Luma samples for each sample of a plane, across and down: 1 but for chroma planes.
+    pub(crate) fn steps(&self, plane: usize) -> (u32, u32) {
+        match self.colour {
+            Colour::Yuv(yuv) if plane > 0 => yuv.sampling.steps(),
+            _ => (1, 1),
+        }
+    }
+
     /// Bytes of a frame.
     pub fn frame_bytes(&self) -> usize {
         let samples: u64 = self.plane_sizes().iter().map(|size| size.pixels()).sum();

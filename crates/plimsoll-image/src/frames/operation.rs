@@ -47,9 +47,11 @@ impl Refused {
 pub struct About {
     /// Its name in a chain.
     pub name: &'static str,
-    /// How it is written, for example `scale=WxH|N%[:FILTER]`.
+    /// How it is written, for example `scale=WxH|N%[:FILTER]`: capitals stand for what is filled in, small letters for
+    /// themselves, `|` parts choices, and what is in brackets may be left out. A name and `=` stand where an argument
+    /// is told by its name.
     pub usage: &'static str,
-    /// What it does, in one line.
+    /// What comes out, in one line; after a semicolon, what holds where something is left out.
     pub what: &'static str,
     /// Reads its arguments.
     pub(crate) parse: fn(&mut Args<'_>) -> Result<Box<dyn Operation>, Refused>,

@@ -1,7 +1,7 @@
 //! A frame as an operation sees it while a chain is planned: a format, and planes of numbers from 0 (the lowest code)
 //! to 1 (the highest).
 
-use super::format::{Colour, Format};
+use super::format::Format;
 use super::graph::{Graph, Plane, PlaneList};
 use crate::image::Size;
 
@@ -31,10 +31,7 @@ impl Picture {
 
     /// Luma samples for each sample of a plane, across and down: 1 but for chroma planes.
     pub(crate) fn steps(&self, plane: usize) -> (u32, u32) {
-        match self.format.colour() {
-            Colour::Yuv(yuv) if plane > 0 => yuv.sampling.steps(),
-            _ => (1, 1),
-        }
+        self.format.steps(plane)
     }
 
     /// Pixels in each direction.

@@ -44,6 +44,14 @@ pub(crate) struct Plan {
     last_alone: Option<Program>,
 }
 
+impl Program {
+    /// Leaves out passes that lead to no result.
+    fn new(graph: Graph, from: Option<Format>, mut results: PlaneList, to: Option<Format>) -> Self {
+        let graph = graph.leading_to(&mut results);
+        Self { graph, from, results, to }
+    }
+}
+
 impl Chain {
     /// The format of the frames that come out, if frames of this format go in.
     ///
@@ -79,7 +87,7 @@ impl Plan {
             picture = apply(chain, at, &mut graph, picture, &[])?;
         }
         let Picture { format: output, planes: results } = picture;
-        let last = Program { graph, from: Some(input), results, to: Some(output) };
+        let last = Program::new(graph, Some(input), results, Some(output));
         Ok(Self { output, first: None, last, last_alone: None })
     }
 
@@ -91,7 +99,7 @@ impl Plan {
         }
         let (results, places) = distinct(&picture.planes);
         let between = Between { format: picture.format, places };
-        let first = Program { graph, from: Some(input), results, to: None };
+        let first = Program::new(graph, Some(input), results, None);
         let others = 2 * chain.links()[at].operation.frames_around();
         let (last, output) = rest_of(chain, &between, at, others)?;
         let (last_alone, _) = rest_of(chain, &between, at, 0)?;
@@ -141,7 +149,7 @@ fn rest_of(chain: &Chain, between: &Between, at: usize, others: usize) -> Result
         picture = apply(chain, after, &mut graph, picture, &[])?;
     }
     let Picture { format: output, planes: results } = picture;
-    Ok((Program { graph, from: None, results, to: Some(output) }, output))
+    Ok((Program::new(graph, None, results, Some(output)), output))
 }
 
 fn sources(graph: &mut Graph, format: Format) -> Picture {
@@ -166,6 +174,15 @@ mod tests {
     use super::*;
     use crate::frames::format::Colour;
     use crate::image::Size;
+
+    #[test]
+    fn passes_that_lead_nowhere_are_left_out() {
+        let format = Format::new(Size { width: 8, height: 4 }, 8, Colour::Rgb).unwrap();
+        let chain = "yuv=709:420,blur=1,mono".parse().unwrap();
+        let plan = Plan::new(&chain, format).unwrap();
+        // Three sources, one mix, the blur of luma across and down.
+        assert_eq!(plan.last(false).graph.nodes().len(), 3 + 1 + 2);
+    }
 
     #[test]
     fn a_plane_that_a_picture_names_thrice_is_kept_once() {

@@ -129,10 +129,17 @@ impl ChainWorkload {
     /// # Panics
     /// If `own` is no place among the frames.
     pub fn task_among(&self, frames: &[Reference<Self>], own: usize, frame: Frame) -> Task<Self> {
-        assert!(own < frames.len(), "the frame is one of those it is among");
-        let among = places_among(frames.len(), own, self.chain.frames_around());
-        let task = Task::new(ChainInput { frame, among });
+        let task = Task::new(self.input_among(frames.len(), own, frame));
         frames.iter().fold(task, |task, frame| task.reference(frame))
+    }
+
+    /// A frame to work on among `count` of its stream: see [`ChainWorkload::task_among`].
+    ///
+    /// # Panics
+    /// If `own` is no place among the frames.
+    pub fn input_among(&self, count: usize, own: usize, frame: Frame) -> ChainInput {
+        assert!(own < count, "the frame is one of those it is among");
+        ChainInput { frame, among: places_among(count, own, self.chain.frames_around()) }
     }
 
     fn planned(&self, format: Format) -> Result<Arc<Planned>, PlanError> {

@@ -27,7 +27,7 @@ pub(crate) fn size(width: u32, height: u32) -> Size {
 
 /// A frame of this format; each seed another.
 pub(crate) fn frame(format: Format, seed: u64) -> Frame {
-    let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut noise = Noise::new(seed);
     let max = f64::from(format.code_max());
     let mut bytes = Vec::with_capacity(format.frame_bytes());
     let planes = match format.colour() {
@@ -49,16 +49,26 @@ pub(crate) fn frame(format: Format, seed: u64) -> Frame {
     Frame::new(format, bytes).expect("as many bytes as the format says")
 }
 
-/// Numbers from 0 to 1.
-struct Noise(u64);
+/// Numbers from a seed.
+pub(crate) struct Noise(u64);
 
 impl Noise {
-    fn next(&mut self) -> f64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// From 0 to 1.
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
+}
+
+/// What is drawn from some.
+pub(crate) fn one_of<T: Copy>(noise: &mut Noise, all: &[T]) -> T {
+    all[((noise.next() * all.len() as f64) as usize).min(all.len() - 1)]
 }
 
 /// Every sample of a frame, as codes.

@@ -5,4 +5,5 @@ mod bench;
 mod footprints;
 mod made;
 mod ops;
+mod random;
 mod refused;

@@ -1,7 +1,10 @@
 //! What the numbers of planes stand for, and the sums that take one coding to another. All in 64 bits, while a chain is
 //! planned; kernels get the finished coefficients.
 
-use crate::frames::format::{Colour, Format, Matrix, Range};
+use crate::frames::format::{Colour, Format, Matrix, Range, Sampling, Siting, Yuv};
+
+/// The matrix of luma where nothing says which: what screens show.
+const USUAL_MATRIX: Matrix = Matrix::Bt709;
 
 /// How the numbers of a plane stand for values: `number = gain * value + offset`. Values of luma, red, green and blue
 /// go from 0 to 1 in the nominal range, those of chroma from -1/2 to 1/2.
@@ -75,6 +78,23 @@ impl Affine {
             all = all.then(&yuv_of_rgb(yuv.matrix));
         }
         all.then(&encoded(to))
+    }
+
+    /// What takes red, green and blue from 0 to 1 to the numbers of a format's planes; where there is luma only, the
+    /// first sum alone counts.
+    pub(crate) fn from_rgb(format: Format) -> Self {
+        let to = match format.colour() {
+            Colour::Mono(range) => {
+                Colour::Yuv(Yuv { matrix: USUAL_MATRIX, range, sampling: Sampling::S444, siting: Siting::Left })
+            }
+            colour => colour,
+        };
+        Self::between(format.with_colour(Colour::Rgb), format.with_colour(to))
+    }
+
+    /// What it makes of three numbers.
+    pub(crate) fn of(&self, [first, second, third]: [f64; 3]) -> [f64; 3] {
+        self.0.map(|row| row[0] * first + row[1] * second + row[2] * third + row[3])
     }
 
     /// This, and another after it.

@@ -41,10 +41,6 @@ impl Pass for FillPass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        self.output()
-    }
-
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
     }

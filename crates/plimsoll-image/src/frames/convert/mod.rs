@@ -12,17 +12,13 @@ mod resample;
 
 use self::affine::AffinePass;
 use self::chroma::resampled;
-use self::coding::Affine;
-pub(crate) use self::coding::Coding;
+pub(crate) use self::coding::{Affine, Coding};
 use self::fill::FillPass;
 use self::luma::LumaPass;
 use self::recode::RecodePass;
-use super::format::{Colour, Format, Matrix, Range, Sampling, Siting, Yuv};
-use super::graph::{Graph, Plane};
+use super::format::{Colour, Format, Range, Sampling, Yuv};
+use super::graph::{Graph, Plane, PlaneList};
 use super::picture::Picture;
-
-/// The matrix of luma where nothing says which: what screens show.
-const USUAL_MATRIX: Matrix = Matrix::Bt709;
 
 /// The picture in a colour model, at the same depth.
 pub(crate) fn to_colour(graph: &mut Graph, picture: Picture, colour: Colour) -> Picture {
@@ -67,10 +63,8 @@ pub(crate) fn to_yuv(graph: &mut Graph, picture: Picture, yuv: Yuv) -> Picture {
             recoded_to(graph, picture, format)
         }
         Colour::Mono(_) => {
-            let pass = FillPass::new(yuv.sampling.chroma_size(picture.size()), Coding::of(format, 1).offset);
             let luma = recoded(graph, picture.planes[0], Coding::of(picture.format, 0), Coding::of(format, 0));
-            let chroma = graph.pass_with(pass, Vec::new(), &[]);
-            Picture { format, planes: [luma, chroma[0], chroma[1]].into_iter().collect() }
+            grey(graph, format, luma)
         }
         from => {
             let fine = Yuv { sampling: Sampling::S444, ..yuv };
@@ -89,13 +83,22 @@ pub(crate) fn to_mono(graph: &mut Graph, picture: Picture, range: Range) -> Pict
     let format = picture.format.with_colour(Colour::Mono(range));
     let luma = match picture.format.colour() {
         Colour::Rgb => {
-            let fine = Yuv { matrix: USUAL_MATRIX, range, sampling: Sampling::S444, siting: Siting::Left };
-            let affine = Affine::between(picture.format, format.with_colour(Colour::Yuv(fine)));
-            graph.pass_with(LumaPass::new(picture.size(), &affine), Vec::new(), &picture.planes)[0]
+            let pass = LumaPass::new(picture.size(), &Affine::from_rgb(format));
+            graph.pass_with(pass, Vec::new(), &picture.planes)[0]
         }
         _ => recoded(graph, picture.planes[0], Coding::of(picture.format, 0), Coding::of(format, 0)),
     };
     Picture { format, planes: [luma].into_iter().collect() }
+}
+
+/// A picture of one luma plane: in a format with chroma, its chroma has no colour.
+pub(crate) fn grey(graph: &mut Graph, format: Format, luma: Plane) -> Picture {
+    let mut planes: PlaneList = [luma].into_iter().collect();
+    if let Colour::Yuv(yuv) = format.colour() {
+        let pass = FillPass::new(yuv.sampling.chroma_size(format.size()), Coding::of(format, 1).offset);
+        planes.extend(graph.pass_with(pass, Vec::new(), &[]));
+    }
+    Picture { format, planes }
 }
 
 /// The same picture in codes of another format, which differs in range or depth only.
@@ -124,6 +127,7 @@ fn mixed(graph: &mut Graph, picture: Picture, format: Format) -> Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::format::{Matrix, Siting};
     use crate::image::Size;
 
     const HD: Yuv =

@@ -40,16 +40,8 @@ impl Pass for RecodePass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        self.output()
-    }
-
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
-    }
-
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

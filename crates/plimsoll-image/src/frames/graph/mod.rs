@@ -1,5 +1,5 @@
 //! A chain as a graph of passes over planes: what both executors run. `device.rs` launches a kernel for each pass over
-//! whole planes; `host.rs` pulls rows through all of them, so that the CPU keeps them in its cache.
+//! whole planes; `host/` pulls rows through all of them, so that the CPU keeps them in its cache.
 //! Invariant: a pass stands after the passes it reads from.
 
 mod pass;
@@ -27,7 +27,7 @@ pub(crate) type PlaneList = SmallVec<[Plane; 3]>;
 /// Where planes come from.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// From outside: the `at`-th plane handed in.
+    /// From outside: the plane of this number among those handed in.
     Source {
         /// Its size.
         size: Size,
@@ -84,6 +84,46 @@ impl Graph {
     /// The size of a plane.
     pub(crate) fn size_of(&self, plane: Plane) -> Size {
         self.nodes[plane.node].size()
+    }
+
+    /// Bytes of all tables.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let of = |node: &Node| match node {
+            Node::Source { .. } => 0,
+            Node::Pass { pass, .. } => size_of_val(pass.table()) as u64,
+        };
+        self.nodes.iter().map(of).sum()
+    }
+
+    /// Whether a node gives something that a pass reads, or a result.
+    pub(crate) fn is_needed(&self, node: usize, results: &[Plane]) -> bool {
+        let mut read = self.nodes.iter().flat_map(Node::inputs).chain(results);
+        read.any(|plane| plane.node == node)
+    }
+
+    /// Only what leads to results: passes that nothing reads are left out, as those of chroma are before `mono`. Sources
+    /// stay, because they are told by their number.
+    pub(crate) fn leading_to(self, results: &mut PlaneList) -> Self {
+        let mut needed = vec![false; self.nodes.len()];
+        results.iter().for_each(|plane| needed[plane.node] = true);
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            if needed[at] {
+                node.inputs().iter().for_each(|plane| needed[plane.node] = true);
+            }
+        }
+        let mut places = vec![0; self.nodes.len()];
+        let mut kept = Vec::new();
+        for (at, mut node) in self.nodes.into_iter().enumerate() {
+            if needed[at] || matches!(node, Node::Source { .. }) {
+                places[at] = kept.len();
+                if let Node::Pass { inputs, .. } = &mut node {
+                    inputs.iter_mut().for_each(|plane| plane.node = places[plane.node]);
+                }
+                kept.push(node);
+            }
+        }
+        results.iter_mut().for_each(|plane| plane.node = places[plane.node]);
+        Self { nodes: kept }
     }
 
     /// A plane that comes from outside.

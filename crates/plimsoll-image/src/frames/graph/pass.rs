@@ -1,5 +1,5 @@
 //! A pass: one kernel over planes, with its parameters. The kernel's twin and the CPU rung run the same rows.
-//! Never allocates on a device; the two executors do (`device.rs`, `host.rs`).
+//! Never allocates on a device; the two executors do (`device.rs`, `host/`).
 //! Invariant: rows of any band come out as they would in one call for the whole plane.
 
 use std::fmt;
@@ -25,15 +25,19 @@ pub(crate) trait Pass: Pod + Send + Sync + fmt::Debug {
     /// The kernel; its twin is [`twin`] of this type.
     fn kernel() -> &'static Kernel;
 
-    /// The size of each input plane.
-    fn input(&self) -> Size;
+    /// The size of each input plane; that of the output, if the pass does not say.
+    fn input(&self) -> Size {
+        self.output()
+    }
 
     /// The size of each output plane.
     fn output(&self) -> Size;
 
-    /// The input rows that these output rows are made of, all within the plane. A pass that looks anywhere says so:
-    /// `0..height`; one that looks nowhere gives an empty range.
-    fn reach(&self, table: &[f32], rows: Range<u32>) -> Range<u32>;
+    /// The input rows that these output rows are made of, all within the plane; the same rows, if the pass does not say.
+    /// One that looks anywhere gives `0..height`, one that looks nowhere an empty range.
+    fn reach(&self, _table: &[f32], rows: Range<u32>) -> Range<u32> {
+        rows
+    }
 
     /// Computes output rows. Each function of rows that takes long is `#[autoversion]`ed.
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]);

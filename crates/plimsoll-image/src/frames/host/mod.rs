@@ -24,14 +24,15 @@ pub(super) struct HostWork {
     rings: Vec<Vec<Vec<f32>>>,
 }
 
-/// How much memory a program takes on the CPU: that of its rings, and that of its result.
+/// How much memory a program takes on the CPU: that of its rings and tables, and that of its result. Tables lie in the
+/// plan, which all sessions of a format share; counting them with each never promises too little.
 pub(super) fn bytes(program: &Program) -> (Bytes, Bytes) {
     let rings: u64 = ring_samples(program).map(|(planes, samples)| planes as u64 * samples as u64 * 4).sum();
     let result = match program.to {
         Some(format) => format.frame_bytes() as u64,
         None => program.results.iter().map(|plane| program.graph.size_of(*plane).pixels() * 4).sum(),
     };
-    (Bytes(rings), Bytes(result))
+    (Bytes(rings + program.graph.table_bytes()), Bytes(result))
 }
 
 /// For each node, how many planes it gives and how many samples a ring of each holds.

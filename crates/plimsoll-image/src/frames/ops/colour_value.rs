@@ -1,6 +1,7 @@
 //! A colour as operations write it, `grey` or `ff8000`, and the numbers that stand for it in the planes of a picture.
 
-use crate::frames::format::{Colour, Format, Range};
+use crate::frames::convert::Affine;
+use crate::frames::format::Format;
 use crate::frames::operation::Refused;
 
 /// A colour: red, green and blue from 0 to 1, as they are coded.
@@ -37,71 +38,24 @@ impl ColourValue {
         Some(Self { red, green, blue })
     }
 
-    /// The number for each plane of a picture of this format: 0 is the lowest code, 1 the highest.
-    pub(super) fn planes(self, format: Format) -> Vec<f32> {
-        let Self { red, green, blue } = self;
-        let coding = Coding::of(format);
-        match format.colour() {
-            Colour::Rgb => vec![red as f32, green as f32, blue as f32],
-            // There is nothing to tell which shares of red, green and blue a grey picture was made of; those of high
-            // definition are the usual ones.
-            Colour::Mono(range) => vec![coding.luma(range, self.luma(0.2126, 0.0722))],
-            Colour::Yuv(yuv) => {
-                let (red_share, blue_share) = yuv.matrix.red_and_blue();
-                let luma = self.luma(red_share, blue_share);
-                let chroma = |primary: f64, share: f64| (primary - luma) / (2.0 * (1.0 - share));
-                let chroma = [chroma(blue, blue_share), chroma(red, red_share)];
-                let [blue_difference, red_difference] = chroma.map(|chroma| coding.chroma(yuv.range, chroma));
-                vec![coding.luma(yuv.range, luma), blue_difference, red_difference]
-            }
-        }
-    }
-
-    fn luma(self, red_share: f64, blue_share: f64) -> f64 {
-        red_share * self.red + (1.0 - red_share - blue_share) * self.green + blue_share * self.blue
-    }
-}
-
-/// How levels become numbers at some depth.
-struct Coding {
-    code_max: f64,
-    /// Codes for each code of eight bits.
-    step: f64,
-}
-
-impl Coding {
-    fn of(format: Format) -> Self {
-        Self { code_max: f64::from(format.code_max()), step: f64::from(1_u32 << (format.depth() - 8)) }
-    }
-
-    /// The number for a luma from 0 to 1.
-    fn luma(&self, range: Range, luma: f64) -> f32 {
-        match range {
-            Range::Full => luma as f32,
-            Range::Limited => ((16.0 + 219.0 * luma) * self.step / self.code_max) as f32,
-        }
-    }
-
-    /// The number for a chroma from -0.5 to 0.5.
-    fn chroma(&self, range: Range, chroma: f64) -> f32 {
-        let code = match range {
-            Range::Full => 128.0 * self.step + chroma * self.code_max,
-            Range::Limited => (128.0 + 224.0 * chroma) * self.step,
-        };
-        (code / self.code_max) as f32
+    /// The number for each plane of a picture of this format: 0 is the lowest code, 1 the highest. Where there is luma
+    /// only, the first counts.
+    pub(super) fn planes(self, format: Format) -> [f32; 3] {
+        Affine::from_rgb(format).of([self.red, self.green, self.blue]).map(|number| number as f32)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::format::{Matrix, Sampling, Siting, Yuv};
+    use crate::frames::format::{Colour, Matrix, Range, Sampling, Siting, Yuv};
     use crate::image::Size;
 
     fn codes(colour: &str, depth: u8, of: Colour) -> Vec<i64> {
         let format = Format::new(Size { width: 2, height: 2 }, depth, of).unwrap();
         let planes = ColourValue::parse(colour).unwrap().planes(format);
-        planes.iter().map(|number| (f64::from(*number) * f64::from(format.code_max())).round() as i64).collect()
+        let shown = &planes[..format.plane_sizes().len()];
+        shown.iter().map(|number| (f64::from(*number) * f64::from(format.code_max())).round() as i64).collect()
     }
 
     fn yuv(matrix: Matrix, range: Range) -> Colour {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
-use super::geometry::{Position, parse_size};
+use super::geometry::{Position, in_planes, parse_size};
 use crate::frames::chain::Args;
 use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
@@ -44,22 +44,17 @@ impl Operation for Crop {
         let whole = picture.size();
         let (left, top) = self.position.within(whole, self.size)?;
         let format = picture.format.with_size(self.size).map_err(Refused::because)?;
-        let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
+        let places = in_planes(&picture, left, top)?;
         let sizes = format.plane_sizes();
-        if steps.iter().any(|(across, down)| left % across != 0 || top % down != 0) {
-            return Err(Refused::because(format_args!(
-                "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
-            )));
-        }
         Ok(picture.each(graph, format, |graph, plane, input| {
-            let ((across, down), output, input_size) = (steps[plane], sizes[plane], graph.size_of(input));
+            let ((left, top), output, input_size) = (places[plane], sizes[plane], graph.size_of(input));
             let pass = CropPass {
                 input_width: input_size.width,
                 input_height: input_size.height,
                 width: output.width,
                 height: output.height,
-                left: left / across,
-                top: top / down,
+                left,
+                top,
                 padding: [0; 2],
             };
             graph.pass(pass, input)

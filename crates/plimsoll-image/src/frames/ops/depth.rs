@@ -10,7 +10,7 @@ use crate::frames::picture::Picture;
 pub(super) const ABOUT: About = About {
     name: "depth",
     usage: "depth=8|10|12|14|16",
-    what: "bits of a sample; codes are rounded when the frame leaves, not dithered",
+    what: "as many bits a sample; codes are rounded when the frame leaves, not dithered",
     parse,
 };
 

@@ -15,8 +15,12 @@ use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
-pub(super) const ABOUT: About =
-    About { name: "flip", usage: "flip=h|v", what: "left and right exchanged, or top and bottom", parse };
+pub(super) const ABOUT: About = About {
+    name: "flip",
+    usage: "flip=h|v",
+    what: "the picture with left and right exchanged, or top and bottom",
+    parse,
+};
 
 static KERNEL: Kernel = Kernel {
     name: "flip",
@@ -73,12 +77,8 @@ impl Pass for FlipPass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
+        Size { width: self.width, height: self.height }
     }
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {

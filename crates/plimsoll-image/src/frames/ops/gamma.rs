@@ -6,8 +6,8 @@ use crate::frames::operation::{About, Operation, Refused};
 
 pub(super) const ABOUT: About = About {
     name: "gamma",
-    usage: "gamma=G",
-    what: "values to the power of 1/G: brighter above 1, darker below; luma alone, if there is chroma",
+    usage: "gamma=GAMMA",
+    what: "values to the power of 1/GAMMA: brighter above 1, darker below; luma alone, if there is chroma",
     parse,
 };
 

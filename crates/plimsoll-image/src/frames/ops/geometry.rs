@@ -1,10 +1,11 @@
 //! Sizes and positions as operations write them: `1280x720`, `640x480+16+8`.
 
 use crate::frames::operation::Refused;
+use crate::frames::picture::Picture;
 use crate::image::Size;
 
-/// Pixels in one direction at most: what a size on the command line may say.
-const SIDE_MAX: u32 = 1 << 20;
+/// Pixels in one direction at most: what a size or a place in a chain may say.
+pub(super) const SIDE_MAX: u32 = 1 << 20;
 
 /// Where a part lies in a whole.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,25 @@ impl Position {
     }
 }
 
+/// Where a pixel of the whole lies in each plane of a picture that is cut or laid there.
+pub(super) fn in_planes(picture: &Picture, left: u32, top: u32) -> Result<Vec<(u32, u32)>, Refused> {
+    let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
+    if steps.iter().any(|(across, down)| !left.is_multiple_of(*across) || !top.is_multiple_of(*down)) {
+        return Err(Refused::because(format_args!(
+            "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
+        )));
+    }
+    Ok(steps.into_iter().map(|(across, down)| (left / across, top / down)).collect())
+}
+
+/// Reads `WxH`, where no position has a meaning.
+pub(super) fn parse_plain_size(text: &str) -> Result<Size, Refused> {
+    match parse_size(text) {
+        Ok((size, Position::Middle)) => Ok(size),
+        _ => Err(Refused::because(format_args!("'{text}' is no size; write 640x480"))),
+    }
+}
+
 /// Reads `WxH` or `WxH+X+Y`.
 pub(super) fn parse_size(text: &str) -> Result<(Size, Position), Refused> {
     let refused = || Refused::because(format_args!("'{text}' is no size; write 640x480 or 640x480+16+8"));
@@ -58,6 +78,8 @@ mod tests {
         for wrong in ["", "64", "0x1", "64x48+1", "-1x4", "64x99999999"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_plain_size("64x48"), Ok(size));
+        assert!(parse_plain_size("64x48+1+2").is_err());
     }
 
     #[test]

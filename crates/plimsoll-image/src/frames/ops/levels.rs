@@ -6,9 +6,9 @@ use archmage::autoversion;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
+use super::planes::is_chroma;
 use crate::frames::chain::{Args, number};
 use crate::frames::convert::Coding;
-use crate::frames::format::Colour;
 use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -65,10 +65,9 @@ pub(super) fn parse_gamma(args: &mut Args<'_>) -> Result<Option<f64>, Refused> {
 impl Operation for Levels {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         let format = picture.format;
-        let has_chroma = matches!(format.colour(), Colour::Yuv(_));
-        Ok(picture.each(graph, format, |graph, plane, input| match plane {
-            1.. if has_chroma => input,
-            _ => graph.pass(LevelsPass::new(graph.size_of(input), self, Coding::of(format, plane)), input),
+        Ok(picture.each(graph, format, |graph, plane, input| match is_chroma(format, plane) {
+            true => input,
+            false => graph.pass(LevelsPass::new(graph.size_of(input), self, Coding::of(format, plane)), input),
         }))
     }
 }
@@ -108,16 +107,8 @@ impl Pass for LevelsPass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        self.output()
-    }
-
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
-    }
-
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
@@ -130,14 +121,14 @@ impl Pass for LevelsPass {
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn straight(pass: &LevelsPass, input: &[f32], out: &mut [f32]) {
     for (out, input) in out.iter_mut().zip(input) {
         *out = ((input - pass.black) * pass.scale).clamp(0.0, 1.0) * pass.out_gain + pass.out_offset;
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn bent(pass: &LevelsPass, input: &[f32], out: &mut [f32]) {
     for (out, input) in out.iter_mut().zip(input) {
         let value = ((input - pass.black) * pass.scale).clamp(0.0, 1.0);

@@ -1,4 +1,14 @@
-//! The operations: the one table of them, and one file for each.
+//! The operations: the one table of them, and one file or folder for each.
+//!
+//! What several of them share:
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `colour_value.rs` | colours as they are written, in the planes of a picture |
+//! | `edges.rs`, `taps.rs` | what filters see beyond the edge; their weights as a table |
+//! | `exp2.rs` | two to a power, the same on every device |
+//! | `geometry.rs` | sizes and positions as they are written, in the planes of a picture |
+//! | `planes.rs` | which planes an operation changes |
 
 mod blur;
 mod colour_value;
@@ -50,3 +60,20 @@ pub(super) const ALL: &[About] = &[
     warp::ABOUT,
     yuv::ABOUT,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_tells_each_in_the_same_way() {
+        assert!(ALL.is_sorted_by_key(|about| about.name));
+        for About { name, usage, what, .. } in ALL {
+            let arguments = usage.strip_prefix(name).unwrap_or_else(|| panic!("{usage} is not how {name} is written"));
+            assert!(arguments.is_empty() || arguments.starts_with('='), "{usage}");
+            assert_eq!(arguments.matches('[').count(), arguments.matches(']').count(), "{usage}");
+            assert!(what.starts_with(|first: char| first.is_lowercase()), "{name}: {what}");
+            assert!(!what.ends_with('.'), "{name}: {what}");
+        }
+    }
+}

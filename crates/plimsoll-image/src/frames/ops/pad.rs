@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
 use super::colour_value::ColourValue;
-use super::geometry::{Position, parse_size};
+use super::geometry::{Position, in_planes, parse_size};
 use crate::frames::chain::Args;
 use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
@@ -46,22 +46,17 @@ impl Operation for Pad {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         let (left, top) = self.position.within(self.size, picture.size())?;
         let format = picture.format.with_size(self.size).map_err(Refused::because)?;
-        let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
-        if steps.iter().any(|(across, down)| left % across != 0 || top % down != 0) {
-            return Err(Refused::because(format_args!(
-                "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
-            )));
-        }
+        let places = in_planes(&picture, left, top)?;
         let (sizes, values) = (format.plane_sizes(), self.colour.planes(format));
         Ok(picture.each(graph, format, |graph, plane, input| {
-            let ((across, down), output, input_size) = (steps[plane], sizes[plane], graph.size_of(input));
+            let ((left, top), output, input_size) = (places[plane], sizes[plane], graph.size_of(input));
             let pass = PadPass {
                 input_width: input_size.width,
                 input_height: input_size.height,
                 width: output.width,
                 height: output.height,
-                left: left / across,
-                top: top / down,
+                left,
+                top,
                 value: values[plane],
                 padding: 0,
             };

@@ -14,7 +14,8 @@ use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
-pub(super) const ABOUT: About = About { name: "rotate", usage: "rotate=90|180|270", what: "turned clockwise", parse };
+pub(super) const ABOUT: About =
+    About { name: "rotate", usage: "rotate=90|180|270", what: "the picture turned clockwise", parse };
 
 /// Columns written at once: those of input rows whose nearest samples then still lie in the nearest cache.
 const COLUMNS: usize = 16;

@@ -10,7 +10,7 @@ mod flip;
 mod levels;
 mod naive;
 #[cfg(feature = "decode")]
-mod overlay;
+pub(crate) mod overlay;
 mod pad;
 mod rotate;
 mod scale;

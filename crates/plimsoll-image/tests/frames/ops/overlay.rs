@@ -6,17 +6,19 @@ use plimsoll_image::frames::{Chain, Colour, Format, Frame, Matrix, Range, Sampli
 
 use crate::agree::{SIZES, every_way};
 use crate::bench::{Bench, Way};
-use crate::made::{codes, formats, frame, size};
+use crate::made::{self, codes, formats, frame, size};
 
 /// See `ops/overlay/pass.rs`.
 const BOUND: f64 = 5e-7;
+/// The same with a mix of three numbers before it and another after.
+const CODED_BOUND: f64 = 4e-6;
 
 /// An image file that lives as long as the test.
-struct File(PathBuf);
+pub(crate) struct File(PathBuf);
 
 impl File {
     /// A portable anymap of 8-bit red, green, blue and alpha.
-    fn rgba(name: &str, width: u32, height: u32, pixels: &[[u8; 4]]) -> Self {
+    pub(crate) fn rgba(name: &str, width: u32, height: u32, pixels: &[[u8; 4]]) -> Self {
         assert_eq!(pixels.len() as u32, width * height);
         let header = format!("P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n");
         let path = std::env::temp_dir().join(format!("plimsoll-overlay-{}-{name}", std::process::id()));
@@ -24,7 +26,8 @@ impl File {
         Self(path)
     }
 
-    fn text(&self) -> String {
+    /// Its path as a chain takes it.
+    pub(crate) fn text(&self) -> String {
         let path = self.0.to_str().unwrap();
         path.replace('\\', r"\\").replace(':', r"\:").replace(',', r"\,").replace('=', r"\=")
     }
@@ -37,7 +40,7 @@ impl Drop for File {
 }
 
 /// Colours and transparency of every kind, wholly transparent and opaque included.
-fn pixels(width: u32, height: u32) -> Vec<[u8; 4]> {
+pub(crate) fn pixels(width: u32, height: u32) -> Vec<[u8; 4]> {
     let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
     let pixel = |(x, y): (u32, u32)| {
         let alpha = [0, 255, 128, 77, 255][((x / 3 + y * 2) % 5) as usize];
@@ -107,6 +110,35 @@ fn modes_are_what_they_say() {
     }
 }
 
+/// Where there is chroma, a mode is what it is on red, green and blue.
+#[test]
+fn modes_mix_red_green_and_blue_whatever_the_picture_is() {
+    let file = File::rgba("coded.pam", 23, 19, &pixels(23, 19));
+    let bench = Bench::new();
+    for (mode, _) in modes().into_iter().skip(1) {
+        let overlay = format!("overlay={}:+5-3:opacity=0.75:mode={mode}", file.text());
+        for (depth, sampling) in [(8, Sampling::S420), (10, Sampling::S422), (8, Sampling::S444)] {
+            let colour = made::yuv(sampling);
+            let input = frame(Format::new(size(31, 27), depth, colour).unwrap(), 4);
+            let [at_once, by_hand] = [overlay.clone(), format!("rgb,{overlay},yuv=709:limited:{sampling}:left")]
+                .map(|chain| codes(&bench.run(&bench.register(&chain), Way::Cpu, &input)));
+            for (at, (got, wanted)) in at_once.iter().zip(&by_hand).enumerate() {
+                assert!(got.abs_diff(*wanted) <= 1, "{mode} on {colour:?}: sample {at} is {got}, not {wanted}");
+            }
+            assert_ne!(at_once, codes(&input), "{mode} on {colour:?} changes nothing");
+        }
+    }
+    // Black and white of limited greys are black and white to a mode.
+    let limited = Format::new(size(2, 1), 8, Colour::Mono(Range::Limited)).unwrap();
+    let white = File::rgba("white.pam", 2, 1, &[[255; 4]; 2]);
+    for (mode, wanted) in [("multiply", [16, 235]), ("difference", [235, 16]), ("screen", [235, 235])] {
+        let chain = bench.register(&format!("overlay={}:mode={mode}", white.text()));
+        let input = Frame::new(limited, vec![16, 235]).unwrap();
+        assert_eq!(bench.run(&chain, Way::Cpu, &input).bytes(), wanted, "{mode}");
+    }
+    every_way(&format!("overlay={}:mode=multiply", file.text()), &SIZES[2..], CODED_BOUND);
+}
+
 /// Half a code of rounding, and the last bit of `f32`.
 fn close(what: &str, got: &Frame, wanted: &[f64]) {
     let got = codes(got);
@@ -172,8 +204,6 @@ fn what_cannot_be_is_refused() {
         let error = planned(format!("overlay={path}:{outside}"), all[0]).unwrap_err().to_string();
         assert!(error.contains("wholly outside"), "{error}");
     }
-    let error = planned(format!("overlay={path}:mode=screen"), all[0]).unwrap_err().to_string();
-    assert!(error.contains("put rgb before it"), "{error}");
     let not_read = |chain: &str| chain.parse::<Chain>().unwrap_err().to_string();
     assert!(not_read("overlay=/nowhere/logo.png").contains("/nowhere/logo.png: cannot be read"));
     assert!(not_read(&format!("overlay={path}:opacity=2")).contains("opacity"));

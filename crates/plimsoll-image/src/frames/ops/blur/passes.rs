@@ -56,16 +56,8 @@ impl Pass for AcrossPass {
         &ACROSS
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
-    }
-
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
+        Size { width: self.width, height: self.height }
     }
 
     fn rows(&self, weights: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
@@ -83,12 +75,8 @@ impl Pass for DownPass {
         &DOWN
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
+        Size { width: self.width, height: self.height }
     }
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {

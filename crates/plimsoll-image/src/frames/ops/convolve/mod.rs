@@ -6,9 +6,10 @@ mod pass;
 
 use self::matrix::Matrix;
 use self::pass::ConvolvePass;
-use super::planes::{Planes, chroma_middle, is_chroma};
+use super::planes::{Planes, is_chroma};
 use super::taps;
 use crate::frames::chain::Args;
+use crate::frames::convert::Coding;
 use crate::frames::format::Format;
 use crate::frames::graph::Graph;
 use crate::frames::operation::{About, Operation, Refused};
@@ -17,7 +18,7 @@ use crate::image::Size;
 
 pub(super) const ABOUT: About = About {
     name: "convolve",
-    usage: "convolve=A B C/D E F/G H I[:gain=G][:bias=B][:planes=luma|all]",
+    usage: "convolve=A B C/D E F/G H I[:gain=GAIN][:bias=BIAS][:planes=luma|all]",
     what: "weighted sums of 3x3, 5x5 or 7x7 pixels, times GAIN (one over the sum of the weights), plus BIAS (0)",
     parse,
 };
@@ -45,7 +46,7 @@ impl Convolve {
     /// What is added in this plane.
     fn bias_of(&self, format: Format, plane: usize) -> f32 {
         match is_chroma(format, plane) {
-            true => (f64::from(chroma_middle(format)) * (1.0 - self.gain * self.matrix.sum())) as f32,
+            true => (Coding::of(format, plane).offset * (1.0 - self.gain * self.matrix.sum())) as f32,
             false => self.bias as f32,
         }
     }

@@ -41,12 +41,8 @@ impl Pass for ConvolvePass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
+        Size { width: self.width, height: self.height }
     }
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {

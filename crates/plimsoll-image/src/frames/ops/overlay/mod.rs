@@ -1,7 +1,8 @@
 //! `overlay`: an image laid over every frame.
 //!
 //! The image's colours are taken as the picture's own red, green and blue are: no primaries are converted. A backslash
-//! takes the meaning from a `:`, a `,` or an `=` in its path.
+//! takes the meaning from a `:`, a `,` or an `=` in its path. Modes other than `normal` mix red, green and blue; pictures
+//! with chroma become that and go back, whole.
 
 mod layer;
 mod pass;
@@ -12,7 +13,9 @@ use std::path::Path;
 use self::layer::Layer;
 use self::pass::{Mode, OverlayPass};
 use self::patch::patches;
+use super::geometry::SIDE_MAX;
 use crate::frames::chain::{Args, unescaped};
+use crate::frames::convert::to_colour;
 use crate::frames::format::{Colour, Range};
 use crate::frames::graph::Graph;
 use crate::frames::operation::{About, Operation, Refused};
@@ -21,14 +24,14 @@ use crate::image::Size;
 
 pub(super) const ABOUT: About = About {
     name: "overlay",
-    usage: "overlay=FILE[:+X+Y|POSITION][:opacity=0…1][:mode=normal|multiply|screen|add|subtract|darken|lighten|\
+    usage: "overlay=FILE[:+X+Y|POSITION][:opacity=SHARE][:mode=normal|multiply|screen|add|subtract|darken|lighten|\
             difference|overlay]",
     what: "an image with its transparency over every frame; positions are top-left, top, …, middle, …, bottom-right",
     parse,
 };
 
 /// How far from the picture's corner an image may lie.
-const OFFSET_MAX: i64 = 1 << 20;
+const OFFSET_MAX: i64 = SIDE_MAX as i64;
 
 #[derive(Debug)]
 struct Overlay {
@@ -99,27 +102,34 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 impl Operation for Overlay {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         let (format, whole, layer) = (picture.format, picture.size(), self.layer.size);
-        if self.mode != Mode::Normal && !has_plain_black(format.colour()) {
-            return Err(Refused::because("this mode mixes red, green and blue; put rgb before it"));
-        }
         let first = self.at.first_pixel(whole, layer);
         let outside = |first: i64, part: u32, whole: u32| first >= whole.into() || first + i64::from(part) <= 0;
         if outside(first.0, layer.width, whole.width) || outside(first.1, layer.height, whole.height) {
             let (left, top) = first;
             return Err(Refused::because(format_args!("an image of {layer} at {left:+}{top:+} lies wholly outside")));
         }
-        let Some(patches) = patches(&self.layer, first, self.opacity, format) else { return Ok(picture) };
-        Ok(picture.each(graph, format, |graph, plane, input| {
-            let patch = &patches[plane];
+        let mixed_in = format.with_colour(self.mixed_in(format.colour()));
+        let Some(mut patches) = patches(&self.layer, first, self.opacity, mixed_in) else { return Ok(picture) };
+        let picture = to_colour(graph, picture, mixed_in.colour());
+        let picture = picture.each(graph, mixed_in, |graph, plane, input| {
+            let patch = &mut patches[plane];
             let pass = OverlayPass::new(graph.size_of(input), patch, self.mode);
-            graph.pass_with(pass, patch.samples.as_flattened().to_vec(), &[input])[0]
-        }))
+            graph.pass_with(pass, std::mem::take(&mut patch.samples).into_flattened(), &[input])[0]
+        });
+        Ok(to_colour(graph, picture, format.colour()))
     }
 }
 
-/// Whether 0 is black and 1 is white in every plane, as modes other than `normal` take it.
-fn has_plain_black(colour: Colour) -> bool {
-    matches!(colour, Colour::Rgb | Colour::Mono(Range::Full))
+impl Overlay {
+    /// The colour model in which the image and a picture are mixed. Modes other than `normal` take 0 as black and 1 as
+    /// white, and each channel by itself, which chroma is not.
+    fn mixed_in(&self, colour: Colour) -> Colour {
+        match colour {
+            _ if self.mode == Mode::Normal => colour,
+            Colour::Mono(_) => Colour::Mono(Range::Full),
+            Colour::Rgb | Colour::Yuv(_) => Colour::Rgb,
+        }
+    }
 }
 
 #[cfg(test)]

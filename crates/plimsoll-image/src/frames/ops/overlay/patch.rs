@@ -1,7 +1,8 @@
 //! A layer in the terms of a picture: for each plane a rectangle of samples, and how much each covers. Made on the host
 //! while planning, in `f64`.
 
-use crate::frames::format::{Colour, Format, Matrix, Range, Yuv};
+use crate::frames::convert::Affine;
+use crate::frames::format::Format;
 use crate::image::Size;
 
 use super::layer::Layer;
@@ -28,7 +29,7 @@ pub(super) fn patches(layer: &Layer, (left, top): (i64, i64), opacity: f64, form
     };
     let across = inside(left, &layer.drawn.0, format.size().width)?;
     let down = inside(top, &layer.drawn.1, format.size().height)?;
-    let view = View { layer, left, top, across, down, opacity, format };
+    let view = View { layer, left, top, across, down, opacity, format, coded: Affine::from_rgb(format) };
     Some((0..format.plane_sizes().len()).map(|plane| view.patch(plane)).collect())
 }
 
@@ -40,14 +41,13 @@ struct View<'a> {
     down: Span,
     opacity: f64,
     format: Format,
+    /// Colours as the picture's planes hold them.
+    coded: Affine,
 }
 
 impl View<'_> {
     fn patch(&self, plane: usize) -> Patch {
-        let (step_x, step_y) = match self.format.colour() {
-            Colour::Yuv(yuv) if plane > 0 => yuv.sampling.steps(),
-            _ => (1, 1),
-        };
+        let (step_x, step_y) = self.format.steps(plane);
         let samples_of = |(first, end): Span, step: u32| (first as u32 / step, (end as u32).div_ceil(step));
         let ((left, right), (top, bottom)) = (samples_of(self.across, step_x), samples_of(self.down, step_y));
         let places = (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y)));
@@ -64,53 +64,12 @@ impl View<'_> {
         for y in rows.0.max(self.down.0)..rows.1.min(self.down.1) {
             for x in columns.0.max(self.across.0)..columns.1.min(self.across.1) {
                 let [red, green, blue, alpha] = self.layer.pixel((x - self.left) as u32, (y - self.top) as u32);
-                value += alpha * coded(self.format, plane, [red, green, blue]);
+                value += alpha * self.coded.of([red, green, blue])[plane];
                 cover += alpha;
             }
         }
         let pixels = (columns.1 - columns.0) * (rows.1 - rows.0);
         let value = if cover > 0.0 { value / cover } else { 0.0 };
         [value as f32, (cover / pixels as f64 * self.opacity) as f32]
-    }
-}
-
-/// What a plane of a picture holds where it has this colour. Grey pictures do not say how they were made of colours;
-/// the shares of BT.709 are those of sRGB.
-fn coded(format: Format, plane: usize, rgb: [f64; 3]) -> f64 {
-    match format.colour() {
-        Colour::Rgb => rgb[plane],
-        Colour::Mono(range) => luma_code(format, range, luma(Matrix::Bt709, rgb)),
-        Colour::Yuv(Yuv { matrix, range, .. }) => {
-            let (light, (share_red, share_blue)) = (luma(matrix, rgb), matrix.red_and_blue());
-            match plane {
-                0 => luma_code(format, range, light),
-                1 => chroma_code(format, range, (rgb[2] - light) / (2.0 * (1.0 - share_blue))),
-                _ => chroma_code(format, range, (rgb[0] - light) / (2.0 * (1.0 - share_red))),
-            }
-        }
-    }
-}
-
-fn luma(matrix: Matrix, [red, green, blue]: [f64; 3]) -> f64 {
-    let (share_red, share_blue) = matrix.red_and_blue();
-    share_red * red + (1.0 - share_red - share_blue) * green + share_blue * blue
-}
-
-/// Codes of eight bits as a share of the highest code at the format's depth.
-fn share(format: Format, code: f64) -> f64 {
-    code * f64::from(1_u32 << (format.depth() - 8)) / f64::from(format.code_max())
-}
-
-fn luma_code(format: Format, range: Range, value: f64) -> f64 {
-    match range {
-        Range::Full => value,
-        Range::Limited => share(format, 16.0 + 219.0 * value),
-    }
-}
-
-fn chroma_code(format: Format, range: Range, value: f64) -> f64 {
-    match range {
-        Range::Full => value + share(format, 128.0),
-        Range::Limited => share(format, 128.0 + 224.0 * value),
     }
 }

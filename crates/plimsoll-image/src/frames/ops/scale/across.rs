@@ -44,10 +44,6 @@ impl Pass for AcrossPass {
         Size { width: self.width, height: self.height }
     }
 
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
-    }
-
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
         let mut scratch = Scratch { lanes: Vec::new(), sums: [[0.0; LANES]; BLOCK], rows: [[0.0; BLOCK]; LANES] };
         for first in rows.clone().step_by(LANES) {

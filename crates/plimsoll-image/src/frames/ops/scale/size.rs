@@ -1,6 +1,6 @@
 //! The size that `scale` is asked for: `1280x720`, `50%`, `1280x-1`, `-1x720`.
 
-use super::super::geometry::parse_size;
+use super::super::geometry::parse_plain_size;
 use crate::frames::chain::number;
 use crate::frames::operation::Refused;
 use crate::image::Size;
@@ -23,13 +23,14 @@ impl Target {
         if let Some(percent) = text.strip_suffix('%') {
             return Ok(Self::Share(number("the share in per cent", percent, 0.01..=100_000.0)? / 100.0));
         }
-        let side = |text: &str| parse_size(&format!("{text}x{text}")).map(|(size, _)| size.width);
-        match text.split_once('x') {
+        let side = |text: &str| parse_plain_size(&format!("{text}x{text}")).map(|size| size.width);
+        let target = match text.split_once('x') {
             Some((width, "-1")) => side(width).map(Self::Width),
             Some(("-1", height)) => side(height).map(Self::Height),
-            Some(_) if !text.contains('+') => parse_size(text).map(|(size, _)| Self::Exactly(size)),
-            _ => Err(Refused::because(format_args!("'{text}' is no size; write 1280x720, 1280x-1, -1x720 or 50%"))),
-        }
+            _ => parse_plain_size(text).map(Self::Exactly),
+        };
+        target
+            .map_err(|_| Refused::because(format_args!("'{text}' is no size; write 1280x720, 1280x-1, -1x720 or 50%")))
     }
 
     /// The size that a picture of size `whole` gets. A side that was not written is the nearest that has a whole number of

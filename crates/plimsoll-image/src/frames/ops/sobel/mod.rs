@@ -1,14 +1,13 @@
 //! `sobel`: how steep the picture is, as a grey picture (YUV) or each channel by itself (RGB). A step from black to
 //! white along a row or a column gives white, a flat picture black.
 
-mod fill;
 mod gradient;
 
-use self::fill::FillPass;
 use self::gradient::GradientPass;
-use super::planes::{black_and_white, chroma_middle, is_chroma};
 use crate::frames::chain::Args;
-use crate::frames::graph::Graph;
+use crate::frames::convert::{Coding, grey};
+use crate::frames::format::{Colour, Format};
+use crate::frames::graph::{Graph, Plane};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -30,14 +29,18 @@ fn parse(_: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 impl Operation for Sobel {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         let format = picture.format;
-        let (black, white) = black_and_white(format);
-        Ok(picture.each(graph, format, |graph, plane, input| {
-            let Size { width, height } = graph.size_of(input);
-            if is_chroma(format, plane) {
-                let pass = FillPass { width, height, value: chroma_middle(format), padding: 0 };
-                return graph.pass_with(pass, Vec::new(), &[])[0];
+        match format.colour() {
+            Colour::Rgb => Ok(picture.each(graph, format, |graph, _, plane| steepness(graph, format, plane))),
+            Colour::Yuv(_) | Colour::Mono(_) => {
+                let luma = steepness(graph, format, picture.planes[0]);
+                Ok(grey(graph, format, luma))
             }
-            graph.pass(GradientPass { width, height, black, white }, input)
-        }))
+        }
     }
+}
+
+fn steepness(graph: &mut Graph, format: Format, plane: Plane) -> Plane {
+    let Size { width, height } = graph.size_of(plane);
+    let Coding { gain, offset: black } = Coding::of(format, 0);
+    graph.pass(GradientPass { width, height, black: black as f32, white: (black + gain) as f32 }, plane)
 }

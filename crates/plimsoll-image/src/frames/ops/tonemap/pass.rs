@@ -118,16 +118,8 @@ impl Pass for TonemapPass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        self.output()
-    }
-
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
-    }
-
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
@@ -147,21 +139,21 @@ fn within(code: f32) -> f32 {
     code.max(0.0).min(1.0)
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn from_pq(unit: f32, codes: &[f32], light: &mut [f32]) {
     for (light, code) in light.iter_mut().zip(codes) {
         *light = light_of_pq(within(*code)) * unit;
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn from_gamma(unit: f32, codes: &[f32], light: &mut [f32]) {
     for (light, code) in light.iter_mut().zip(codes) {
         *light = power(within(*code), GAMMA as f32) * unit;
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn from_hlg(codes: &[f32], light: &mut [f32]) {
     for (light, code) in light.iter_mut().zip(codes) {
         *light = scene_of_hlg(within(*code));
@@ -169,7 +161,7 @@ fn from_hlg(codes: &[f32], light: &mut [f32]) {
 }
 
 /// HLG's OOTF: from light of the scene to light of the display.
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn shown(pass: &TonemapPass, red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     let [of_red, of_green, of_blue, exponent] = pass.luminance;
     for ((red, green), blue) in red.iter_mut().zip(green).zip(blue) {
@@ -182,7 +174,7 @@ fn shown(pass: &TonemapPass, red: &mut [f32], green: &mut [f32], blue: &mut [f32
 }
 
 /// Other primaries, without what lies outside them; and the brightest of the three.
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn change_primaries(
     gamut: &[[f32; 4]; 3],
     red: &mut [f32],
@@ -206,7 +198,7 @@ fn share(light: f32, mapped: f32) -> f32 {
     mapped / light.max(1e-12)
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn reinhard(pass: &TonemapPass, lights: &mut [f32]) {
     let per_white = 1.0 / (pass.white * pass.white);
     for light in lights {
@@ -215,7 +207,7 @@ fn reinhard(pass: &TonemapPass, lights: &mut [f32]) {
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn hable(pass: &TonemapPass, lights: &mut [f32]) {
     for light in lights {
         *light = share(*light, filmic(light.min(pass.white)) * pass.hable_scale);
@@ -230,7 +222,7 @@ fn filmic(x: f32) -> f32 {
     x * (0.14 * x + 1.0 / 60.0) / (x * (0.15 * x + 0.5) + 0.06)
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn bt2390(pass: &TonemapPass, lights: &mut [f32]) {
     let TonemapPass { knee, pq_target, .. } = *pass;
     for light in lights {
@@ -245,7 +237,7 @@ fn bt2390(pass: &TonemapPass, lights: &mut [f32]) {
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn encode(shares: &[f32], light: &mut [f32]) {
     let straight = power(STRAIGHT_MAX, (1.0 / GAMMA) as f32) / STRAIGHT_MAX;
     for (light, share) in light.iter_mut().zip(shares) {

@@ -35,16 +35,8 @@ impl Pass for UnsharpPass {
         &KERNEL
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
-    }
-
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
+        Size { width: self.width, height: self.height }
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

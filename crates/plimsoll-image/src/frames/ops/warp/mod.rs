@@ -9,9 +9,10 @@ mod quad;
 
 use self::pass::WarpPass;
 use self::quad::{Grid, Quad};
-use super::geometry::{Position, parse_size};
+use super::colour_value::ColourValue;
+use super::geometry::{SIDE_MAX, parse_plain_size};
 use crate::frames::chain::{Args, number, one_of};
-use crate::frames::format::{Colour, Format, Range, Siting};
+use crate::frames::format::{Colour, Siting};
 use crate::frames::graph::Graph;
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -25,7 +26,7 @@ pub(super) const ABOUT: About = About {
 };
 
 /// How far from the picture's corner a place may be.
-const PLACE_MAX: f64 = (1 << 20) as f64;
+const PLACE_MAX: f64 = SIDE_MAX as f64;
 
 #[derive(Debug)]
 struct Warp {
@@ -62,24 +63,17 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
     Ok(Box::new(Warp { quad: Quad(corners), size, cubic, outside }))
 }
 
-fn parse_plain_size(text: &str) -> Result<Size, Refused> {
-    match parse_size(text)? {
-        (size, Position::Middle) => Ok(size),
-        _ => Err(Refused::because(format_args!("size is WxH, not '{text}'"))),
-    }
-}
-
 impl Operation for Warp {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         let size = self.size.unwrap_or(picture.size());
         let format = picture.format.with_size(size).map_err(Refused::because)?;
         let map = self.quad.map_from(size)?;
         let grids: Vec<Grid> = (0..picture.planes.len()).map(|plane| grid(&picture, plane)).collect();
-        let sizes = format.plane_sizes();
+        let (sizes, black) = (format.plane_sizes(), ColourValue::BLACK.planes(format));
         Ok(picture.each(graph, format, |graph, plane, input| {
             let fill = match self.outside {
                 Outside::Edge => None,
-                Outside::Black => Some(black(format, plane)),
+                Outside::Black => Some(black[plane]),
             };
             let pass = WarpPass::new(graph.size_of(input), sizes[plane], self.cubic, fill);
             let table = pass.table(&map.between(grids[plane]));
@@ -99,16 +93,5 @@ fn grid(picture: &Picture, plane: usize) -> Grid {
     Grid {
         first: [first(across, siting != Siting::Centre), first(down, siting == Siting::TopLeft)],
         step: [across.into(), down.into()],
-    }
-}
-
-/// What a plane of a black picture holds.
-fn black(format: Format, plane: usize) -> f32 {
-    let code = |at_eight_bits: u32| (at_eight_bits << (format.depth() - 8)) as f32 / f32::from(format.code_max());
-    match format.colour() {
-        Colour::Yuv(_) if plane > 0 => code(128),
-        Colour::Yuv(yuv) if yuv.range == Range::Limited => code(16),
-        Colour::Mono(Range::Limited) => code(16),
-        Colour::Rgb | Colour::Yuv(_) | Colour::Mono(Range::Full) => 0.0,
     }
 }

@@ -76,12 +76,8 @@ impl Pass for FirstPass {
         &FIRST
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
+        Size { width: self.width, height: self.height }
     }
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
@@ -106,12 +102,8 @@ impl Pass for NextPass {
         &NEXT
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
+        Size { width: self.width, height: self.height }
     }
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
@@ -135,16 +127,8 @@ impl Pass for LastPass {
         &LAST
     }
 
-    fn input(&self) -> Size {
-        Size { width: self.width, height: self.height }
-    }
-
     fn output(&self) -> Size {
-        self.input()
-    }
-
-    fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
-        rows
+        Size { width: self.width, height: self.height }
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
