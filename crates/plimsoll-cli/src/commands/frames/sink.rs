@@ -18,6 +18,14 @@ pub(super) enum Sink<'a> {
     Images { writer: ImageWriter, names: &'a ImageNames },
 }
 
+/// Why a frame was not written.
+pub(super) enum Unwritten {
+    /// It does not belong there; those before it do.
+    Frame(String),
+    /// Nothing can be written there.
+    Place(Stop),
+}
+
 /// A stream that is written.
 pub(super) enum Writer {
     Y4m(Y4mWriter<File>),
@@ -48,13 +56,24 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes the next frame.
-    pub(super) fn write(&mut self, done: FrameDone) -> Ended {
-        match self {
-            Self::Stream { writer: Writer::Y4m(writer), .. } => writer.write(&done.frame).map_err(unwritten),
-            Self::Stream { writer: Writer::Raw(writer), .. } => writer.write(&done.frame).map_err(unwritten),
-            Self::Images { writer, names } => writer.write(names.of(done.number), done.frame).map_err(unsaved),
-        }
+    /// Writes the next frame. After an error nothing more can be written, but what is there may be [kept](Self::keep) if
+    /// it is the frame that was wrong.
+    pub(super) fn write(&mut self, done: FrameDone) -> Result<(), Unwritten> {
+        let ended = match self {
+            Self::Stream { writer: Writer::Y4m(writer), .. } => writer.write(&done.frame),
+            Self::Stream { writer: Writer::Raw(writer), .. } => writer.write(&done.frame),
+            Self::Images { writer, names } => {
+                let written = writer.write(names.of(done.number), done.frame);
+                return written.map_err(|error| Unwritten::Place(unsaved(error)));
+            }
+        };
+        ended.map_err(|error| match error {
+            WriteError::OtherFormat { wanted, .. } => Unwritten::Frame(format!(
+                "{error}; bring all to one size and depth, as with scale={} in the chain",
+                wanted.size()
+            )),
+            error => Unwritten::Place(unwritten(error)),
+        })
     }
 
     /// All frames are written.

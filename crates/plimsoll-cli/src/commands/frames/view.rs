@@ -18,8 +18,9 @@ const TICK: Duration = Duration::from_millis(120);
 const LOOK_BACK: Duration = Duration::from_secs(3);
 /// Devices that get a bar. More would not fit a terminal.
 const BARS_MAX: usize = 16;
-/// Columns beside a bar, and the widest a bar gets.
-const BESIDE_BAR: usize = 51;
+/// Columns beside a bar, with two digits for slots and room for the ^C that terminals show: a line that wraps, or that ^C
+/// makes wrap, stays behind when the view is cleared.
+const BESIDE_BAR: usize = 56;
 const BAR_MAX: usize = 60;
 
 /// What is drawn.
