@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
         plan.note(&places.output).iter().for_each(warn);
     }
     let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());
-    let ended = run::frames(&distributor, input, &places.output, &plan, &view, &stop::on_signal());
+    let ended = run::frames(&distributor, input, &places.output, &plan, &view, args.overwrite, &stop::on_signal());
     view.clear();
     if let Err(error) = distributor.orchestrator().save_profile() {
         warn(error);

@@ -5,7 +5,7 @@ use std::io;
 
 use plimsoll::image::encode::Encoding;
 use plimsoll::image::frames::stream::{StreamHeader, WriteError, Y4mWriter, likely_matrix};
-use plimsoll::image::frames::{Chain, Colour, Format, Yuv};
+use plimsoll::image::frames::{Chain, Colour, Format, Matrix, Yuv};
 
 use super::args::Args;
 use super::input::Input;
@@ -51,9 +51,19 @@ impl Plan {
         (matrix != guessed).then(|| {
             format!(
                 "Y4M cannot say that the colours are {matrix}, and players guess {guessed} from the size; tell the next \
-                 program, or end the chain with yuv={guessed}"
+                 program (ffmpeg: -colorspace {}), or end the chain with yuv={guessed}",
+                ffmpeg_name(matrix)
             )
         })
+    }
+}
+
+/// What ffmpeg calls a matrix.
+fn ffmpeg_name(matrix: Matrix) -> &'static str {
+    match matrix {
+        Matrix::Bt601 => "smpte170m",
+        Matrix::Bt709 => "bt709",
+        Matrix::Bt2020 => "bt2020nc",
     }
 }
 

@@ -23,9 +23,10 @@ pub(super) fn frames(
     output: &OutputPlace,
     plan: &Plan,
     view: &View,
+    overwrite: bool,
     sign: &StopSign,
 ) -> Result<(FrameStats, Ended), Stop> {
-    let sink = Sink::open(distributor, output, plan.header)?;
+    let sink = Sink::open(distributor, output, plan.header, overwrite)?;
     Ok(match input.from {
         From::Stream(frames) => through(distributor.stream(frames, &plan.chain), sink, view, sign),
         From::Images(files) => through(distributor.stream_images(files, &plan.chain), sink, view, sign),

@@ -9,13 +9,13 @@ use plimsoll::frames::{Distributor, FrameDone, ImageFileError, ImageWriter};
 use plimsoll::image::frames::stream::{RawWriter, StreamHeader, WriteError, Y4mWriter};
 
 use super::draft::{Draft, Ending};
-use super::places::{ImageNames, OutputPlace};
+use super::places::{ImageNames, OutputPlace, there_already};
 use crate::stop::{Ended, Stop};
 
 /// Where frames go.
 pub(super) enum Sink<'a> {
     Stream { writer: Writer, ending: Ending },
-    Images { writer: ImageWriter, names: &'a ImageNames },
+    Images { writer: ImageWriter, names: &'a ImageNames, overwrite: bool },
 }
 
 /// Why a frame was not written.
@@ -33,11 +33,16 @@ pub(super) enum Writer {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn open(distributor: &Distributor, place: &'a OutputPlace, header: StreamHeader) -> Result<Self, Stop> {
+    pub(super) fn open(
+        distributor: &Distributor,
+        place: &'a OutputPlace,
+        header: StreamHeader,
+        overwrite: bool,
+    ) -> Result<Self, Stop> {
         match place {
             OutputPlace::Images(names) => {
                 names.make_folders()?;
-                Ok(Self::Images { writer: distributor.image_writer(), names })
+                Ok(Self::Images { writer: distributor.image_writer(), names, overwrite })
             }
             OutputPlace::Y4m(path) | OutputPlace::Raw(path) => {
                 let (file, ending) = Draft::create(path.as_deref())?.split();
@@ -62,8 +67,13 @@ impl<'a> Sink<'a> {
         let ended = match self {
             Self::Stream { writer: Writer::Y4m(writer), .. } => writer.write(&done.frame),
             Self::Stream { writer: Writer::Raw(writer), .. } => writer.write(&done.frame),
-            Self::Images { writer, names } => {
-                let written = writer.write(names.of(done.number), done.frame);
+            Self::Images { writer, names, overwrite } => {
+                let name = names.of(done.number);
+                // Those of a stream whose length nobody knew were not looked for before.
+                if !*overwrite && name.exists() {
+                    return Err(Unwritten::Frame(there_already(&name)));
+                }
+                let written = writer.write(name, done.frame);
                 return written.map_err(|error| Unwritten::Place(unsaved(error)));
             }
         };
