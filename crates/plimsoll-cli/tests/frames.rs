@@ -320,6 +320,8 @@ fn what_cannot_be_meant_is_refused_with_help() {
     assert!(code == 2 && said.contains("name an output"), "{code}: {said}");
     let (code, said) = refused(folder.frames("crop=8x8").arg("film.mkv").arg(folder.at("out.y4m")));
     assert!(code == 2 && said.contains("ffmpeg -i film.mkv -f yuv4mpegpipe"), "{code}: {said}");
+    let (code, said) = refused(folder.frames("crop=8x8").arg(folder.at("")).arg("--out").arg(folder.at("out/")));
+    assert!(code == 2 && said.contains("*.png"), "{code}: {said}");
     let (code, said) = refused(folder.frames("crop=800x800").arg(&video).arg(folder.at("out.y4m")));
     assert!(code == 1 && said.contains("crop=800x800"), "{code}: {said}");
     assert!(!folder.at("out.y4m").exists());
@@ -350,6 +352,44 @@ fn images_become_a_video_and_a_video_images() {
     let again = folder.shell("plimsoll frames --op crop=20x20 --no-gpu --frames 4 film.y4m --out stills");
     assert!(again.status.code() == Some(1) && stderr(&again).contains("--overwrite"), "{}", stderr(&again));
     succeeded(folder.shell("plimsoll frames --op crop=20x20 --no-gpu --frames 4 film.y4m --out stills --overwrite"));
+}
+
+#[test]
+fn an_image_of_another_size_ends_a_video_after_those_before() {
+    let folder = Folder::new();
+    let images = folder.images(3);
+    fs::create_dir(folder.at("small")).expect("made");
+    succeeded(folder.shell("plimsoll frames --op crop=20x20 --no-gpu frames/003.png small/003.png"));
+    fs::copy(folder.at("small/003.png"), &images[2]).expect("copied");
+    let (code, said) =
+        refused(folder.frames("flip=h").arg("--no-gpu").args(&images).arg("--out").arg(folder.at("film.y4m")));
+    assert!(code == 1 && said.contains("frame 3 is 20x20") && said.contains("scale=48x32"), "{code}: {said}");
+    assert!(said.contains("2 frames are in") && !folder.at("film.y4m").exists(), "{said}");
+    assert_eq!(frames_in(&folder.at("film.y4m.part")).len(), 2);
+}
+
+#[test]
+fn a_later_image_of_a_stream_of_unknown_length_is_not_replaced_unasked() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "32x32", 3);
+    fs::create_dir(folder.at("stills")).expect("made");
+    fs::write(folder.at("stills/000002.png"), b"mine").expect("written");
+    let piped = folder.shell("cat in.y4m | plimsoll frames --op flip=h --no-gpu - --out stills");
+    assert!(piped.status.code() == Some(1) && stderr(&piped).contains("--overwrite"), "{}", stderr(&piped));
+    assert_eq!(fs::read(folder.at("stills/000002.png")).expect("there"), b"mine");
+    assert!(folder.at("stills/000001.png").exists());
+}
+
+#[test]
+fn a_matrix_that_players_would_not_guess_is_told() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "1280x64", 1);
+    let said = |chain: &str| {
+        stderr(&succeeded(folder.shell(&format!("plimsoll frames --op {chain} --no-gpu in.y4m - >/dev/null"))))
+    };
+    assert!(said("scale=50%").contains("-colorspace bt709"));
+    assert!(!said("scale=50%,yuv=601").contains("warning"));
+    assert!(!said("flip=h").contains("warning"));
 }
 
 #[test]

@@ -68,7 +68,8 @@ impl Ending {
             let _ = fs::remove_file(&draft);
             return None;
         }
-        Some(format!("{frames} frames before it are in {}", draft.display()))
+        let are = if frames == 1 { "frame is" } else { "frames are" };
+        Some(format!("{frames} {are} in {}", draft.display()))
     }
 
     /// It could not be written on: the room that it takes may be what is missing.

@@ -71,9 +71,10 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let distributor = Distributor::new(opened.devices, options).map_err(Stop::failed)?;
     if !shown.as_json() {
         anstream::eprintln!("{plan}");
+        plan.note(&places.output).iter().for_each(warn);
     }
     let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());
-    let ended = run::frames(&distributor, input, &places.output, &plan, &view, &stop::on_signal());
+    let ended = run::frames(&distributor, input, &places.output, &plan, &view, args.overwrite, &stop::on_signal());
     view.clear();
     if let Err(error) = distributor.orchestrator().save_profile() {
         warn(error);
@@ -81,7 +82,10 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     drop(distributor);
     trace.finish()?;
     let (stats, ended) = ended?;
-    shown.print(&stats)?;
+    // Figures of nothing would only stand between the user and the error.
+    if stats.frames > 0 || ended.is_ok() || shown.as_json() {
+        shown.print(&stats)?;
+    }
     ended
 }
 

@@ -84,6 +84,14 @@ fn input(files: Vec<PathBuf>, is_raw: bool) -> Result<InputPlace, Stop> {
             video = video.display()
         )));
     }
+    if let Some(folder) = files.iter().find(|path| path.is_dir()) {
+        let files = folder.join("*.png");
+        return Err(Stop::usage(format_args!(
+            "{} is a folder; name its images, as {}",
+            folder.display(),
+            files.display()
+        )));
+    }
     let is_stream = |path: &Path| is_raw || path == Path::new(PIPE) || ending(path) == "y4m";
     match &files[..] {
         [one] if is_stream(one) => Ok(InputPlace::Stream((one != Path::new(PIPE)).then(|| one.clone()))),
@@ -144,12 +152,17 @@ fn kept_name(file: &Path) -> PathBuf {
     if Encoding::of_path(&name).is_ok() { name } else { name.with_extension("png") }
 }
 
+pub(super) fn there_already(file: &Path) -> String {
+    format!("{} is there already; --overwrite replaces it", file.display())
+}
+
 fn ending(path: &Path) -> String {
     path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
 impl OutputPlace {
-    /// Refuses to replace files unasked, before anything is worked on. Frames that nobody counted count as one.
+    /// Refuses to replace files unasked, before anything is worked on. Frames that nobody counted count as one;
+    /// the others are looked for as they come.
     pub(super) fn check(&self, frames: Option<u64>, overwrite: bool) -> Ended {
         let there = match self {
             _ if overwrite => None,
@@ -157,9 +170,7 @@ impl OutputPlace {
             Self::Images(names) => (0..frames.unwrap_or(1)).map(|number| names.of(number)).find(|file| file.exists()),
         };
         match there {
-            Some(file) => {
-                Err(Stop::failed(format_args!("{} is there already; --overwrite replaces it", file.display())))
-            }
+            Some(file) => Err(Stop::failed(there_already(&file))),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::io;
 
 use plimsoll::image::encode::Encoding;
 use plimsoll::image::frames::stream::{StreamHeader, WriteError, Y4mWriter, likely_matrix};
-use plimsoll::image::frames::{Chain, Colour, Format};
+use plimsoll::image::frames::{Chain, Colour, Format, Matrix, Yuv};
 
 use super::args::Args;
 use super::input::Input;
@@ -40,6 +40,30 @@ impl Plan {
         }
         let header = input.header.with_format(format);
         Ok(Self { chain, added, input: input.header.format, header, frames: input.count })
+    }
+
+    /// What readers of the output will get wrong unless they are told.
+    pub(super) fn note(&self, output: &OutputPlace) -> Option<String> {
+        let (OutputPlace::Y4m(_), Colour::Yuv(Yuv { matrix, .. })) = (output, self.header.format.colour()) else {
+            return None;
+        };
+        let guessed = likely_matrix(self.header.format.size());
+        (matrix != guessed).then(|| {
+            format!(
+                "Y4M cannot say that the colours are {matrix}, and players guess {guessed} from the size; tell the next \
+                 program (ffmpeg: -colorspace {}), or end the chain with yuv={guessed}",
+                ffmpeg_name(matrix)
+            )
+        })
+    }
+}
+
+/// What ffmpeg calls a matrix.
+fn ffmpeg_name(matrix: Matrix) -> &'static str {
+    match matrix {
+        Matrix::Bt601 => "smpte170m",
+        Matrix::Bt709 => "bt709",
+        Matrix::Bt2020 => "bt2020nc",
     }
 }
 

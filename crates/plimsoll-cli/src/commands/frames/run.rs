@@ -1,14 +1,20 @@
 //! Frames from one end to the other: the loop that takes results and writes them.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use plimsoll::StopSign;
-use plimsoll::frames::{Distributor, FrameError, FrameStats, FrameStream};
+use plimsoll::frames::{Distributor, FrameStats, FrameStream};
 
 use super::input::{From, Input};
 use super::places::OutputPlace;
 use super::plan::Plan;
-use super::sink::Sink;
+use super::sink::{Sink, Unwritten};
 use super::view::View;
 use crate::stop::{Ended, Stop};
+
+/// A signal that a terminal sends to all programs of a pipe reaches all within this.
+const SIGNAL_DELAY: Duration = Duration::from_millis(30);
 
 /// Does it. What went wrong before the first frame is an error; what happened after that comes with the figures.
 pub(super) fn frames(
@@ -17,9 +23,10 @@ pub(super) fn frames(
     output: &OutputPlace,
     plan: &Plan,
     view: &View,
+    overwrite: bool,
     sign: &StopSign,
 ) -> Result<(FrameStats, Ended), Stop> {
-    let sink = Sink::open(distributor, output, plan.header)?;
+    let sink = Sink::open(distributor, output, plan.header, overwrite)?;
     Ok(match input.from {
         From::Stream(frames) => through(distributor.stream(frames, &plan.chain), sink, view, sign),
         From::Images(files) => through(distributor.stream_images(files, &plan.chain), sink, view, sign),
@@ -38,29 +45,47 @@ fn through<E: std::error::Error + 'static>(
     let broke = loop {
         match stream.next() {
             None => break None,
-            Some(Err(error)) => break Some(error),
-            Some(Ok(done)) => {
-                if let Err(stop) = sink.write(done) {
+            Some(Err(error)) => break Some(error.to_string()),
+            Some(Ok(done)) => match sink.write(done) {
+                Ok(()) => written += 1,
+                Err(Unwritten::Frame(why)) => break Some(why),
+                Err(Unwritten::Place(stop)) => {
                     sink.abandon();
                     return (stream.stats(), Err(stop));
                 }
-                written += 1;
-            }
+            },
         }
     };
-    let ended = match (broke, sign.is_raised()) {
-        (Some(error), _) => sink.keep(written).and_then(|kept| Err(broken(&error, written, kept))),
-        (None, true) => sink.keep(written).and_then(|kept| Err(interrupted(written, kept))),
+    let interrupted = if broke.is_some() { raised_soon(sign) } else { sign.is_raised() };
+    let ended = match (broke, interrupted) {
+        (_, true) => sink.keep(written).and_then(|kept| Err(stopped(written, kept))),
+        (Some(why), false) => sink.keep(written).and_then(|kept| Err(broken(&why, written, kept))),
         (None, false) => sink.finish(),
     };
     (stream.stats(), ended)
 }
 
-fn broken<E: std::error::Error>(error: &FrameError<E>, written: u64, kept: Option<String>) -> Stop {
-    let kept = kept.unwrap_or_else(|| format!("{written} frames before it were delivered"));
-    Stop::failed(format_args!("{error} ({kept})"))
+/// Ctrl-C also ends the program that feeds us, and its torn stream may be here before the signal: then it is the signal
+/// that counts.
+fn raised_soon(sign: &StopSign) -> bool {
+    let until = Instant::now() + SIGNAL_DELAY;
+    while !sign.is_raised() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(1));
+    }
+    sign.is_raised()
 }
 
-fn interrupted(written: u64, kept: Option<String>) -> Stop {
-    Stop::Interrupted { left: kept.unwrap_or_else(|| format!("{written} frames were delivered")) }
+fn broken(why: &str, written: u64, kept: Option<String>) -> Stop {
+    match (written, kept) {
+        (0, _) => Stop::failed(why),
+        (_, kept) => Stop::failed(format_args!("{why}\n  {}", kept.unwrap_or_else(|| delivered(written)))),
+    }
+}
+
+fn stopped(written: u64, kept: Option<String>) -> Stop {
+    Stop::Interrupted { left: kept.unwrap_or_else(|| delivered(written)) }
+}
+
+fn delivered(frames: u64) -> String {
+    format!("{frames} {} delivered", if frames == 1 { "frame was" } else { "frames were" })
 }

@@ -9,13 +9,21 @@ use plimsoll::frames::{Distributor, FrameDone, ImageFileError, ImageWriter};
 use plimsoll::image::frames::stream::{RawWriter, StreamHeader, WriteError, Y4mWriter};
 
 use super::draft::{Draft, Ending};
-use super::places::{ImageNames, OutputPlace};
+use super::places::{ImageNames, OutputPlace, there_already};
 use crate::stop::{Ended, Stop};
 
 /// Where frames go.
 pub(super) enum Sink<'a> {
     Stream { writer: Writer, ending: Ending },
-    Images { writer: ImageWriter, names: &'a ImageNames },
+    Images { writer: ImageWriter, names: &'a ImageNames, overwrite: bool },
+}
+
+/// Why a frame was not written.
+pub(super) enum Unwritten {
+    /// It does not belong there; those before it do.
+    Frame(String),
+    /// Nothing can be written there.
+    Place(Stop),
 }
 
 /// A stream that is written.
@@ -25,11 +33,16 @@ pub(super) enum Writer {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn open(distributor: &Distributor, place: &'a OutputPlace, header: StreamHeader) -> Result<Self, Stop> {
+    pub(super) fn open(
+        distributor: &Distributor,
+        place: &'a OutputPlace,
+        header: StreamHeader,
+        overwrite: bool,
+    ) -> Result<Self, Stop> {
         match place {
             OutputPlace::Images(names) => {
                 names.make_folders()?;
-                Ok(Self::Images { writer: distributor.image_writer(), names })
+                Ok(Self::Images { writer: distributor.image_writer(), names, overwrite })
             }
             OutputPlace::Y4m(path) | OutputPlace::Raw(path) => {
                 let (file, ending) = Draft::create(path.as_deref())?.split();
@@ -48,13 +61,29 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes the next frame.
-    pub(super) fn write(&mut self, done: FrameDone) -> Ended {
-        match self {
-            Self::Stream { writer: Writer::Y4m(writer), .. } => writer.write(&done.frame).map_err(unwritten),
-            Self::Stream { writer: Writer::Raw(writer), .. } => writer.write(&done.frame).map_err(unwritten),
-            Self::Images { writer, names } => writer.write(names.of(done.number), done.frame).map_err(unsaved),
-        }
+    /// Writes the next frame. After an error nothing more can be written, but what is there may be [kept](Self::keep) if
+    /// it is the frame that was wrong.
+    pub(super) fn write(&mut self, done: FrameDone) -> Result<(), Unwritten> {
+        let ended = match self {
+            Self::Stream { writer: Writer::Y4m(writer), .. } => writer.write(&done.frame),
+            Self::Stream { writer: Writer::Raw(writer), .. } => writer.write(&done.frame),
+            Self::Images { writer, names, overwrite } => {
+                let name = names.of(done.number);
+                // Those of a stream whose length nobody knew were not looked for before.
+                if !*overwrite && name.exists() {
+                    return Err(Unwritten::Frame(there_already(&name)));
+                }
+                let written = writer.write(name, done.frame);
+                return written.map_err(|error| Unwritten::Place(unsaved(error)));
+            }
+        };
+        ended.map_err(|error| match error {
+            WriteError::OtherFormat { wanted, .. } => Unwritten::Frame(format!(
+                "{error}; bring all to one size and depth, as with scale={} in the chain",
+                wanted.size()
+            )),
+            error => Unwritten::Place(unwritten(error)),
+        })
     }
 
     /// All frames are written.

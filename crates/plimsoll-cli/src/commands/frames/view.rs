@@ -2,9 +2,11 @@
 //! Never holds the work up: it draws what others counted, on a thread of its own.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll::frames::FrameMeter;
@@ -18,8 +20,9 @@ const TICK: Duration = Duration::from_millis(120);
 const LOOK_BACK: Duration = Duration::from_secs(3);
 /// Devices that get a bar. More would not fit a terminal.
 const BARS_MAX: usize = 16;
-/// Columns beside a bar, and the widest a bar gets.
-const BESIDE_BAR: usize = 51;
+/// Columns beside a bar, with two digits for slots and room for the ^C that terminals show: a line that wraps, or that ^C
+/// makes wrap, stays behind when the view is cleared.
+const BESIDE_BAR: usize = 56;
 const BAR_MAX: usize = 60;
 
 /// What is drawn.
@@ -34,6 +37,8 @@ struct Shared {
     live: Live,
     names: Vec<String>,
     total: Option<u64>,
+    /// Bars are drawn past anstream, which would have looked at `NO_COLOR`.
+    in_colour: bool,
     meter: Mutex<Option<FrameMeter>>,
     past: Mutex<VecDeque<Sample>>,
 }
@@ -53,6 +58,7 @@ impl View {
             live: live.clone(),
             names: names.iter().map(ToString::to_string).collect(),
             total,
+            in_colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
             meter: Mutex::default(),
             past: Mutex::default(),
         });
@@ -134,7 +140,7 @@ impl Shared {
         };
         let left = self.total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(now.frames) as f64 / rate);
         let left = left.map(|left| format!("{} left", clock(left))).unwrap_or_default();
-        let bar = drawn(share, bar, AnsiColor::Cyan);
+        let bar = self.drawn(share, bar, AnsiColor::Cyan);
         format!("{:<7} {bar} {count:>15}  {rate:>7.1} fps  {left}", "frames")
     }
 
@@ -146,16 +152,19 @@ impl Shared {
         let [(frames, busy), (frames_then, busy_then)] = [now, then].map(|sample| sample.devices[at]);
         let rate = (frames - frames_then) as f64 / seconds;
         let busy = ((busy - busy_then) / seconds / slots as f64).clamp(0.0, 1.0);
-        let (bar, busy) = (drawn(Some(busy), bar, AnsiColor::Green), busy * 100.0);
+        let (bar, busy) = (self.drawn(Some(busy), bar, AnsiColor::Green), busy * 100.0);
         format!("{name:<7} {bar} {busy:>8.0} % busy  {rate:>7.1} fps  {running} of {slots} slots")
     }
-}
 
-/// A bar; without a share, only its place.
-fn drawn(share: Option<f64>, width: usize, colour: AnsiColor) -> String {
-    let full = share.map_or(0, |share| ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width));
-    let (bright, faint) = (Style::new().fg_color(Some(colour.into())), Style::new().dimmed());
-    format!("{bright}{}{bright:#}{faint}{}{faint:#}", "━".repeat(full), "─".repeat(width - full))
+    /// A bar; without a share, only its place.
+    fn drawn(&self, share: Option<f64>, width: usize, colour: AnsiColor) -> String {
+        let full = share.map_or(0, |share| ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width));
+        let (bright, faint) = match self.in_colour {
+            true => (Style::new().fg_color(Some(colour.into())), Style::new().dimmed()),
+            false => (Style::new(), Style::new()),
+        };
+        format!("{bright}{}{bright:#}{faint}{}{faint:#}", "━".repeat(full), "─".repeat(width - full))
+    }
 }
 
 fn clock(seconds: f64) -> String {
