@@ -29,13 +29,13 @@ impl Folder {
     fn picture(&self, name: &str, (width, height): (u32, u32), noise: u32) -> PathBuf {
         let path = self.at(name);
         fs::create_dir_all(path.parent().expect("inside the folder")).expect("made");
-        let mut dice = 0x9e37_79b9_u32;
+        let mut rng = 0x9e37_79b9_u32;
         let picture = image::RgbImage::from_fn(width, height, |x, y| {
             image::Rgb([x * 3, y * 2, x ^ y].map(|base| {
-                dice ^= dice << 13;
-                dice ^= dice >> 17;
-                dice ^= dice << 5;
-                ((base % 200) + (dice >> 8) % (noise + 1)) as u8
+                rng ^= rng << 13;
+                rng ^= rng >> 17;
+                rng ^= rng << 5;
+                ((base % 200) + (rng >> 8) % (noise + 1)) as u8
             }))
         });
         picture.save(&path).expect("written");

@@ -26,7 +26,7 @@ pub enum Refusal {
     /// The device is given up on.
     Gone(Ailment),
     /// It needs more memory than the line, or than is free now.
-    NoRoom(Shortfall),
+    DoesNotFit(Shortfall),
     /// It ran out of memory here before, at this size or a smaller one.
     FailedBefore {
         /// The size at which it failed.
@@ -48,7 +48,7 @@ pub enum Refusal {
 impl Refusal {
     /// Whether the same question may be answered otherwise later without anything being learnt or changed.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unwell(_) | Self::NoRoom(Shortfall::NotNow { .. }) | Self::FinishesLater { .. })
+        matches!(self, Self::Unwell(_) | Self::DoesNotFit(Shortfall::NotNow { .. }) | Self::FinishesLater { .. })
     }
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
             Self::QualityTooLow { gives, asked } => write!(f, "gives {gives} quality, {asked} asked"),
             Self::Unwell(ailment) => write!(f, "device in quarantine: {ailment}"),
             Self::Gone(ailment) => write!(f, "device gone: {ailment}"),
-            Self::NoRoom(shortfall) => write!(f, "{shortfall}"),
+            Self::DoesNotFit(shortfall) => write!(f, "{shortfall}"),
             Self::FailedBefore { units } => write!(f, "ran out of memory before at {units} units"),
             Self::TriedAlready => write!(f, "tried already"),
             Self::FinishesLater { by } => write!(f, "would finish {by} later"),

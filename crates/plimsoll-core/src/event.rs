@@ -27,6 +27,8 @@ pub enum FaultKind {
     WrongAnswer,
     /// The device did not answer.
     Stalled,
+    /// The device cannot do this rung.
+    Unsupported,
     /// Stopped by the caller or the deadline.
     Cancelled,
     /// The work panicked.
@@ -141,7 +143,7 @@ pub enum What {
         end: End,
     },
     /// Something idle was given up to make room.
-    MadeRoom {
+    Evicted {
         /// On this device.
         device: DeviceId,
         /// Sessions closed.
@@ -192,6 +194,7 @@ impl From<&crate::Fault> for FaultKind {
             Fault::DeviceLost { .. } => Self::DeviceLost,
             Fault::WrongAnswer { .. } => Self::WrongAnswer,
             Fault::Stalled { .. } => Self::Stalled,
+            Fault::Unsupported { .. } => Self::Unsupported,
             Fault::Cancelled => Self::Cancelled,
             Fault::Panicked { .. } => Self::Panicked,
             Fault::WorkFailed(_) => Self::WorkFailed,

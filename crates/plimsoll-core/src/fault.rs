@@ -83,6 +83,13 @@ pub enum Fault {
         /// What gave it away.
         detail: String,
     },
+    /// The device cannot do this rung at all, such as a kernel that its driver does not compile. The next rung down, or
+    /// another device, may do.
+    #[error("not supported by this device: {detail}")]
+    Unsupported {
+        /// What the driver said.
+        detail: String,
+    },
     /// The device did not answer in time. The work can move.
     #[error("no answer for {after}")]
     Stalled {
@@ -112,7 +119,7 @@ impl Fault {
     /// What to do about it.
     pub fn remedy(&self) -> Remedy {
         match self {
-            Self::OutOfMemory { .. } => Remedy::StepDown,
+            Self::OutOfMemory { .. } | Self::Unsupported { .. } => Remedy::StepDown,
             Self::DeviceLost { .. } | Self::WrongAnswer { .. } | Self::Stalled { .. } => Remedy::Move,
             Self::Cancelled | Self::Panicked { .. } | Self::WorkFailed(_) => Remedy::Report,
         }

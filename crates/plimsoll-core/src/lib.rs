@@ -5,7 +5,6 @@
 
 pub mod arbiter;
 pub mod balancer;
-pub mod dice;
 pub mod error;
 pub mod event;
 mod fault;
@@ -18,6 +17,7 @@ pub mod lookahead;
 pub mod profile;
 mod queue;
 pub mod residency;
+pub mod rng;
 mod rung;
 pub mod scheduler;
 mod sessions;

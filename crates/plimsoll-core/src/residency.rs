@@ -76,7 +76,7 @@ pub(crate) enum Presence {
 
 /// The references on one device.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf<R> {
+pub(crate) struct ReferenceCache<R> {
     /// By key and the epoch it was prepared in. Only the current epoch is found; what older ones left goes with its
     /// last user.
     items: FxHashMap<(PreparedKey, u32), Resident<R>>,
@@ -88,7 +88,7 @@ pub(crate) struct Shelf<R> {
     pub(crate) counts: ResidencyCounts,
 }
 
-impl<R> Default for Shelf<R> {
+impl<R> Default for ReferenceCache<R> {
     fn default() -> Self {
         Self {
             items: FxHashMap::default(),
@@ -101,7 +101,7 @@ impl<R> Default for Shelf<R> {
     }
 }
 
-impl<R: Clone> Shelf<R> {
+impl<R: Clone> ReferenceCache<R> {
     pub(crate) fn presence(&self, key: &PreparedKey) -> Presence {
         match self.items.get(&(*key, self.epoch)) {
             None => Presence::Absent,
@@ -202,7 +202,7 @@ impl<R: Clone> Shelf<R> {
         idle.map(|((key, _), item)| (item.worth(), *key)).min().map(|((pinned, used), key)| (key, pinned, used))
     }
 
-    /// Takes an idle item off the shelf.
+    /// Takes an idle item off the cache.
     pub(crate) fn evict(&mut self, key: &PreparedKey) -> Option<(R, LeaseId, Bytes)> {
         let current = (*key, self.epoch);
         if !self.items.get(&current)?.is_idle() {
@@ -257,66 +257,66 @@ mod tests {
         ledger.reserve(DeviceId(0), Bytes(1)).unwrap()
     }
 
-    fn shelf_of(count: u128) -> Shelf<u128> {
-        let mut shelf = Shelf::default();
+    fn cache_of(count: u128) -> ReferenceCache<u128> {
+        let mut cache = ReferenceCache::default();
         for content in 0..count {
-            shelf.miss(key(content), Bytes(10), lease(), false, content as u64);
-            shelf.ready(&key(content), 0, content);
-            assert!(shelf.release(&key(content), 0).is_none());
+            cache.miss(key(content), Bytes(10), lease(), false, content as u64);
+            cache.ready(&key(content), 0, content);
+            assert!(cache.release(&key(content), 0).is_none());
         }
-        shelf
+        cache
     }
 
     #[test]
     fn the_least_recently_used_goes_first_and_users_protect() {
-        let mut shelf = shelf_of(3);
-        assert_eq!(shelf.idle_bytes(), Bytes(30));
-        assert_eq!(shelf.hit(&key(0), 10), Some(0));
-        assert_eq!(shelf.victim(&[]).unwrap().0, key(1));
-        assert_eq!(shelf.victim(&[key(1)]).unwrap().0, key(2));
-        assert!(shelf.evict(&key(0)).is_none(), "in use");
-        assert_eq!(shelf.idle_bytes(), Bytes(20));
+        let mut cache = cache_of(3);
+        assert_eq!(cache.idle_bytes(), Bytes(30));
+        assert_eq!(cache.hit(&key(0), 10), Some(0));
+        assert_eq!(cache.victim(&[]).unwrap().0, key(1));
+        assert_eq!(cache.victim(&[key(1)]).unwrap().0, key(2));
+        assert!(cache.evict(&key(0)).is_none(), "in use");
+        assert_eq!(cache.idle_bytes(), Bytes(20));
     }
 
     #[test]
     fn what_came_back_too_soon_is_kept_longer() {
-        let mut shelf = shelf_of(2);
-        shelf.evict(&key(0)).unwrap();
-        shelf.miss(key(0), Bytes(10), lease(), false, 5);
-        shelf.ready(&key(0), 0, 0);
-        shelf.release(&key(0), 0);
-        assert_eq!(shelf.counts.returns, 1);
-        shelf.hit(&key(1), 20);
-        shelf.release(&key(1), 0);
-        assert_eq!(shelf.victim(&[]).unwrap().0, key(1), "used later, but never had to come back");
+        let mut cache = cache_of(2);
+        cache.evict(&key(0)).unwrap();
+        cache.miss(key(0), Bytes(10), lease(), false, 5);
+        cache.ready(&key(0), 0, 0);
+        cache.release(&key(0), 0);
+        assert_eq!(cache.counts.returns, 1);
+        cache.hit(&key(1), 20);
+        cache.release(&key(1), 0);
+        assert_eq!(cache.victim(&[]).unwrap().0, key(1), "used later, but never had to come back");
     }
 
     #[test]
     fn a_failed_preparation_leaves_nothing() {
-        let mut shelf: Shelf<()> = Shelf::default();
-        shelf.miss(key(7), Bytes(10), lease(), false, 0);
-        assert_eq!(shelf.presence(&key(7)), Presence::BeingPrepared);
-        assert!(shelf.release(&key(7), 0).is_some());
-        assert_eq!(shelf.presence(&key(7)), Presence::Absent);
+        let mut cache: ReferenceCache<()> = ReferenceCache::default();
+        cache.miss(key(7), Bytes(10), lease(), false, 0);
+        assert_eq!(cache.presence(&key(7)), Presence::BeingPrepared);
+        assert!(cache.release(&key(7), 0).is_some());
+        assert_eq!(cache.presence(&key(7)), Presence::Absent);
     }
 
     #[test]
     fn what_is_in_use_outlives_its_epoch_and_is_not_found_again() {
-        let mut shelf = shelf_of(2);
-        shelf.hit(&key(0), 9);
-        assert_eq!(shelf.start_epoch().len(), 1, "the idle one goes at once");
-        assert_eq!(shelf.presence(&key(0)), Presence::Absent);
-        assert!(shelf.release(&key(0), 0).is_some(), "the other with its last user");
-        assert_eq!(shelf.idle_bytes(), Bytes::ZERO);
+        let mut cache = cache_of(2);
+        cache.hit(&key(0), 9);
+        assert_eq!(cache.start_epoch().len(), 1, "the idle one goes at once");
+        assert_eq!(cache.presence(&key(0)), Presence::Absent);
+        assert!(cache.release(&key(0), 0).is_some(), "the other with its last user");
+        assert_eq!(cache.idle_bytes(), Bytes::ZERO);
     }
 
     #[test]
     fn the_window_bounds_what_has_no_handle() {
-        let mut shelf = shelf_of(WINDOW as u128 - 1);
-        assert_eq!(shelf.beyond_window(&[]), None);
-        shelf.miss(key(99), Bytes(10), lease(), true, 99);
-        assert_eq!(shelf.beyond_window(&[]), None, "a handle does not count");
-        shelf.miss(key(98), Bytes(10), lease(), false, 98);
-        assert_eq!(shelf.beyond_window(&[]), Some(key(0)));
+        let mut cache = cache_of(WINDOW as u128 - 1);
+        assert_eq!(cache.beyond_window(&[]), None);
+        cache.miss(key(99), Bytes(10), lease(), true, 99);
+        assert_eq!(cache.beyond_window(&[]), None, "a handle does not count");
+        cache.miss(key(98), Bytes(10), lease(), false, 98);
+        assert_eq!(cache.beyond_window(&[]), Some(key(0)));
     }
 }

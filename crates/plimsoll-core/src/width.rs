@@ -283,7 +283,7 @@ impl<K: Copy + PartialEq> Width<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     const FRAME: u64 = 1_000;
 
@@ -293,7 +293,7 @@ mod tests {
         now: Moment,
         /// The start and the end of each run.
         runs: Vec<(Moment, Moment)>,
-        dice: Dice,
+        rng: Rng,
         /// How far a run may be off, as a part of its time.
         noise: f64,
         changes: usize,
@@ -302,7 +302,7 @@ mod tests {
     impl Scripted {
         fn new(first: usize, most: usize, noise: f64) -> Self {
             let (width, runs) = (Width::measured(first, most), Vec::new());
-            Self { width, now: Moment::START, runs, dice: Dice::new(3), noise, changes: 0 }
+            Self { width, now: Moment::START, runs, rng: Rng::new(3), noise, changes: 0 }
         }
 
         /// Plays this many frames at so many frames a second for each width.
@@ -320,7 +320,7 @@ mod tests {
             for frame in 0..frames {
                 while self.runs.len() < self.width.slots() {
                     let at_once = self.runs.len() + 1;
-                    let off = 1.0 + self.noise * (self.dice.below(2_001) as f64 / 1_000.0 - 1.0);
+                    let off = 1.0 + self.noise * (self.rng.below(2_001) as f64 / 1_000.0 - 1.0);
                     let took = self.width.slots().max(at_once) as f64 / per_second[self.width.slots() - 1];
                     self.runs.push((self.now, self.now + Nanos((took * off * 1e9) as u64)));
                 }
@@ -377,7 +377,7 @@ mod tests {
     fn noise_does_not_make_it_flap() {
         for (gains, best) in [([100.0, 178.0, 178.0, 178.0], 2), ([100.0, 100.0, 100.0, 100.0], 1)] {
             for seed in 0..10 {
-                let mut device = Scripted { dice: Dice::new(seed), ..Scripted::new(2, 4, 0.03) };
+                let mut device = Scripted { rng: Rng::new(seed), ..Scripted::new(2, 4, 0.03) };
                 device.play(2_000, &gains);
                 let mut kept = Vec::new();
                 while device.now < Moment(Nanos::seconds(1_800).0) {

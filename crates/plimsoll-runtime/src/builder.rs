@@ -12,7 +12,6 @@ use plimsoll_core::profile::Machine;
 use plimsoll_core::scheduler::{Config, DeviceSpec};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Nanos, Scheduler};
 
-use crate::attendant::{self, prove};
 use crate::clock::{Clock, today};
 use crate::cpu::CpuDevice;
 use crate::device::Device;
@@ -21,6 +20,7 @@ use crate::orchestrator::{Limits, Orchestrator};
 use crate::profile_file::ProfileFile;
 use crate::shared::{Listener, Shared};
 use crate::task_path::{Slot, panic_message};
+use crate::watchdog::{self, prove};
 
 /// How long a GPU may take beyond its prediction before its work is moved. The GPU's own time limit comes first.
 const GPU_STALL: Nanos = Nanos::seconds(90);
@@ -201,13 +201,13 @@ impl Builder {
 fn prove_all(shared: &Shared) {
     for (at, opened) in shared.devices.iter().enumerate() {
         let proven = prove(&opened.device);
-        let mut board = shared.lock();
+        let mut state = shared.lock();
         let (now, device) = (shared.now(), DeviceId(at as u16));
         match proven {
-            Ok(()) => board.scheduler.device_opened(now, device),
-            Err(_) => board.scheduler.device_failed_to_open(now, device),
+            Ok(()) => state.scheduler.device_opened(now, device),
+            Err(_) => state.scheduler.device_failed_to_open(now, device),
         }
-        shared.release(board);
+        shared.release(state);
     }
 }
 
@@ -221,7 +221,7 @@ fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
         }
     }
     let attended = Arc::clone(shared);
-    threads.extend(spawn("plimsoll-attendant".to_owned(), move || attendant::attend(&attended)));
+    threads.extend(spawn("plimsoll-watchdog".to_owned(), move || watchdog::attend(&attended)));
     threads
 }
 

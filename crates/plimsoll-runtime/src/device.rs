@@ -91,7 +91,7 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     /// [`Fault::DeviceLost`] if it cannot be opened; [`Fault::OutOfMemory`] if there is no room even for that.
-    fn open_slot(&self) -> Result<Box<dyn Backend>, Fault>;
+    fn open_backend(&self) -> Result<Box<dyn Backend>, Fault>;
 
     /// Brings a lost device back. Buffers made before are gone.
     ///

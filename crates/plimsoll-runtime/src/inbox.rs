@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::{SubmitRefusal, TaskId};
 
-use crate::job::{Desk, Letter, TaskResult};
+use crate::job::{Completion, ReplyChannel, TaskResult};
 use crate::orchestrator::{Registered, TaskRefused};
 use crate::shared::Shared;
 use crate::task::Task;
@@ -34,16 +34,16 @@ use crate::workload::Workload;
 /// ```
 pub struct Inbox<W: Workload> {
     shared: Arc<Shared>,
-    desk: Arc<Desk<W>>,
-    arrived: VecDeque<Letter<W::Output>>,
+    channel: Arc<ReplyChannel<W>>,
+    arrived: VecDeque<Completion<W::Output>>,
     outstanding: usize,
     submit_wait_max: Duration,
 }
 
 impl<W: Workload> Inbox<W> {
     pub(crate) fn new(shared: Arc<Shared>, registered: &Registered<W>, submit_wait_max: Duration) -> Self {
-        let desk = Desk::new(&registered.known);
-        Self { shared, desk, arrived: VecDeque::new(), outstanding: 0, submit_wait_max }
+        let channel = ReplyChannel::new(&registered.known);
+        Self { shared, channel, arrived: VecDeque::new(), outstanding: 0, submit_wait_max }
     }
 
     /// Tasks submitted whose results were not yet taken out.
@@ -68,54 +68,54 @@ impl<W: Workload> Inbox<W> {
     }
 
     fn submit_until(&mut self, task: Task<W>, until: Option<Instant>) -> Result<TaskId, TaskRefused<W>> {
-        let id = task_path::hand_in_one(&self.shared, &self.desk, task, until)?;
+        let id = task_path::submit_one(&self.shared, &self.channel, task, until)?;
         self.outstanding += 1;
         Ok(id)
     }
 
     pub(crate) fn describe(&self, task: Task<W>, tag: u64) -> Described {
-        let (spec, job) = task_path::describe(&self.shared, &self.desk, task, tag);
+        let (spec, job) = task_path::describe(&self.shared, &self.channel, task, tag);
         (spec, job)
     }
 
     /// Hands in described tasks under one lock. Those that are refused stay in `tasks`.
-    pub(crate) fn hand_in(&mut self, tasks: &mut VecDeque<Described>) -> Result<(), SubmitRefusal> {
-        self.outstanding += task_path::hand_in(&self.shared, tasks)?.count;
+    pub(crate) fn submit_all(&mut self, tasks: &mut VecDeque<Described>) -> Result<(), SubmitRefusal> {
+        self.outstanding += task_path::submit_all(&self.shared, tasks)?.count;
         Ok(())
     }
 
-    pub(crate) fn wait_for_room(&self, until: Instant) {
-        task_path::wait_for_room(&self.shared, Some(until));
+    pub(crate) fn wait_for_queue_space(&self, until: Instant) {
+        task_path::wait_for_queue_space(&self.shared, Some(until));
     }
 
     /// A result, if one is there.
     pub fn poll_any(&mut self) -> Option<TaskResult<W::Output>> {
-        self.poll_tagged().map(|letter| letter.result)
+        self.poll_tagged().map(|completion| completion.result)
     }
 
     /// Waits for a result, at most this long. `None` if none came, or if nothing is outstanding.
     pub fn poll_any_blocking(&mut self, at_most: Duration) -> Option<TaskResult<W::Output>> {
-        self.wait_tagged(Instant::now().checked_add(at_most)).map(|letter| letter.result)
+        self.wait_tagged(Instant::now().checked_add(at_most)).map(|completion| completion.result)
     }
 
-    pub(crate) fn poll_tagged(&mut self) -> Option<Letter<W::Output>> {
+    pub(crate) fn poll_tagged(&mut self) -> Option<Completion<W::Output>> {
         if self.arrived.is_empty() {
-            self.desk.reply.take_all(&mut self.arrived);
+            self.channel.reply.take_all(&mut self.arrived);
         }
-        let letter = self.arrived.pop_front()?;
+        let completion = self.arrived.pop_front()?;
         self.outstanding -= 1;
-        Some(letter)
+        Some(completion)
     }
 
-    pub(crate) fn wait_tagged(&mut self, until: Option<Instant>) -> Option<Letter<W::Output>> {
+    pub(crate) fn wait_tagged(&mut self, until: Option<Instant>) -> Option<Completion<W::Output>> {
         if self.outstanding == 0 {
             return None;
         }
-        if let Some(letter) = self.poll_tagged() {
-            return Some(letter);
+        if let Some(completion) = self.poll_tagged() {
+            return Some(completion);
         }
-        let letter = self.desk.reply.wait_until(until)?;
+        let completion = self.channel.reply.wait_until(until)?;
         self.outstanding -= 1;
-        Some(letter)
+        Some(completion)
     }
 }

@@ -10,8 +10,8 @@ use plimsoll_core::{Bytes, Fault, Rung, TaskError, TaskId};
 use smallvec::SmallVec;
 
 use crate::backend::Backend;
+use crate::completions::CompletionQueue;
 use crate::gauge::Gauge;
-use crate::mailbox::Mailbox;
 use crate::task::Reference;
 use crate::task_path::Known;
 use crate::workload::{Cancellation, Context, Prepared, Session, Workload};
@@ -44,12 +44,12 @@ impl PreparedReference {
     }
 }
 
-/// How a task ended, with its types rubbed off.
+/// How a task ended, type-erased.
 pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
 
-/// A task with its types rubbed off.
+/// A task type-erased.
 pub(crate) trait Job: Send + Sync {
-    fn open(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
+    fn open_session(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
     fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
     fn run(
         &self,
@@ -59,7 +59,7 @@ pub(crate) trait Job: Send + Sync {
     ) -> Result<Box<dyn Any + Send>, Fault>;
     /// The result goes to whoever asked for it.
     fn deliver(&self, task: TaskId, end: End, another_follows: bool);
-    /// Which mailbox the result goes to, to tell whether two results go to the same.
+    /// Which completions the result goes to, to tell whether two results go to the same.
     fn reply_address(&self) -> usize;
     /// From now on the work may stop.
     fn stop(&self);
@@ -92,25 +92,25 @@ pub struct TaskFailure {
 pub type TaskResult<O> = Result<Done<O>, TaskFailure>;
 
 /// A result on its way, with the number that its caller gave the task.
-pub(crate) struct Letter<O> {
+pub(crate) struct Completion<O> {
     pub(crate) tag: u64,
     pub(crate) result: TaskResult<O>,
 }
 
 /// Who hands in tasks: of which workload, and where their results go. All tasks of one caller share it.
-pub(crate) struct Desk<W: Workload> {
+pub(crate) struct ReplyChannel<W: Workload> {
     pub(crate) known: Arc<Known<W>>,
-    pub(crate) reply: Arc<Mailbox<Letter<W::Output>>>,
+    pub(crate) reply: Arc<CompletionQueue<Completion<W::Output>>>,
 }
 
-impl<W: Workload> Desk<W> {
+impl<W: Workload> ReplyChannel<W> {
     pub(crate) fn new(known: &Arc<Known<W>>) -> Arc<Self> {
-        Arc::new(Self { known: Arc::clone(known), reply: Arc::new(Mailbox::new()) })
+        Arc::new(Self { known: Arc::clone(known), reply: Arc::new(CompletionQueue::new()) })
     }
 }
 
 pub(crate) struct TypedJob<W: Workload> {
-    pub(crate) desk: Arc<Desk<W>>,
+    pub(crate) channel: Arc<ReplyChannel<W>>,
     pub(crate) input: W::Input,
     pub(crate) references: SmallVec<[Reference<W>; 1]>,
     pub(crate) tag: u64,
@@ -119,15 +119,16 @@ pub(crate) struct TypedJob<W: Workload> {
 
 impl<W: Workload> TypedJob<W> {
     fn session<'a>(&self, open: &'a mut OpenSession) -> Result<&'a mut Box<dyn Session<W>>, Fault> {
-        let named =
-            || Fault::work(format!("a session of another workload was handed to {}", self.desk.known.workload.name()));
+        let named = || {
+            Fault::work(format!("a session of another workload was handed to {}", self.channel.known.workload.name()))
+        };
         open.session.downcast_mut().ok_or_else(named)
     }
 }
 
 impl<W: Workload> Job for TypedJob<W> {
-    fn open(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
-        let session = self.desk.known.workload.open(rung, &self.input, backend)?;
+    fn open_session(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
+        let session = self.channel.known.workload.open(rung, &self.input, backend)?;
         Ok(Box::new(session))
     }
 
@@ -147,7 +148,7 @@ impl<W: Workload> Job for TypedJob<W> {
     }
 
     fn reply_address(&self) -> usize {
-        Arc::as_ptr(&self.desk).addr()
+        Arc::as_ptr(&self.channel).addr()
     }
 
     fn deliver(&self, id: TaskId, end: End, another_follows: bool) {
@@ -158,7 +159,7 @@ impl<W: Workload> Job for TypedJob<W> {
             }
             Err(error) => Err(TaskFailure { id: Some(id), error }),
         };
-        self.desk.reply.post(Letter { tag: self.tag, result }, another_follows);
+        self.channel.reply.post(Completion { tag: self.tag, result }, another_follows);
     }
 
     fn stop(&self) {

@@ -25,9 +25,9 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut board = self.shared.lock();
+        let mut state = self.shared.lock();
         let now = self.shared.now();
-        board.scheduler.release(now, self.id);
-        self.shared.release(board);
+        state.scheduler.release(now, self.id);
+        self.shared.release(state);
     }
 }

@@ -1,10 +1,9 @@
 //! Does what `plimsoll-core` decides.
 
-mod attendant;
 mod backend;
-mod bells;
 mod builder;
 mod clock;
+mod completions;
 pub mod cpu;
 mod device;
 pub mod gauge;
@@ -13,8 +12,8 @@ mod job;
 mod kernel;
 mod learnt;
 mod lease;
-mod mailbox;
 pub mod misuse;
+mod monitor;
 mod orchestrator;
 pub mod probe;
 pub mod profile_file;
@@ -25,6 +24,7 @@ mod task;
 mod task_path;
 pub mod telemetry;
 mod ticket;
+mod watchdog;
 pub mod workload;
 
 pub use backend::{Backend, Buffer, Launch, POISON, read_floats};

@@ -14,7 +14,7 @@ use plimsoll_core::{Bytes, DeviceId, Shortfall, SubmitRefusal, TaskError, TaskId
 use crate::builder::Builder;
 use crate::device::DeviceFacts;
 use crate::inbox::Inbox;
-use crate::job::{Desk, TaskFailure, TaskResult};
+use crate::job::{ReplyChannel, TaskFailure, TaskResult};
 use crate::learnt::Learning;
 use crate::lease::Lease;
 use crate::run_all::RunAll;
@@ -128,9 +128,9 @@ impl Orchestrator {
 
     /// Makes a workload known.
     pub fn register<W: Workload>(&self, workload: W) -> Registered<W> {
-        let mut board = self.shared.lock();
-        let id = board.scheduler.register(workload.name());
-        drop(board);
+        let mut state = self.shared.lock();
+        let id = state.scheduler.register(workload.name());
+        drop(state);
         let (owner, registration) = (self.shared.id, self.shared.next_registration());
         Registered { known: Arc::new(Known { workload: Arc::new(workload), id, owner, registration }) }
     }
@@ -191,9 +191,9 @@ impl Orchestrator {
         task: Task<W>,
         until: Option<Instant>,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
-        let desk = Desk::new(&workload.known);
-        let id = task_path::hand_in_one(&self.shared, &desk, task, until)?;
-        Ok(self.ticket(id, &desk))
+        let channel = ReplyChannel::new(&workload.known);
+        let id = task_path::submit_one(&self.shared, &channel, task, until)?;
+        Ok(self.ticket(id, &channel))
     }
 
     /// Submits a set of tasks that is known as a whole, all or nothing. Where their costs are known, schedules are
@@ -219,13 +219,13 @@ impl Orchestrator {
         workload: &Registered<W>,
         set: Vec<SetMember<W>>,
     ) -> Result<Vec<Ticket<W::Output>>, SetRefused<W>> {
-        let desks: Vec<_> = set.iter().map(|_| Desk::new(&workload.known)).collect();
-        let ids = task_path::hand_in_set(&self.shared, &desks, set)?;
-        Ok(ids.into_iter().zip(&desks).map(|(id, desk)| self.ticket(id, desk)).collect())
+        let channels: Vec<_> = set.iter().map(|_| ReplyChannel::new(&workload.known)).collect();
+        let ids = task_path::submit_set(&self.shared, &channels, set)?;
+        Ok(ids.into_iter().zip(&channels).map(|(id, channel)| self.ticket(id, channel)).collect())
     }
 
-    fn ticket<W: Workload>(&self, id: TaskId, desk: &Desk<W>) -> Ticket<W::Output> {
-        Ticket { id, mailbox: Arc::clone(&desk.reply), shared: Arc::clone(&self.shared) }
+    fn ticket<W: Workload>(&self, id: TaskId, channel: &ReplyChannel<W>) -> Ticket<W::Output> {
+        Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) }
     }
 
     /// A place to submit many tasks and take their results out as they end.
@@ -256,10 +256,10 @@ impl Orchestrator {
     /// was not registered here.
     pub fn why<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> Vec<Candidate> {
         self.shared.refresh_memory();
-        let (spec, _job) = task_path::describe(&self.shared, &Desk::new(&workload.known), task, 0);
-        let board = self.shared.lock();
-        let candidates = board.scheduler.why(self.shared.now(), &spec);
-        drop(board);
+        let (spec, _job) = task_path::describe(&self.shared, &ReplyChannel::new(&workload.known), task, 0);
+        let state = self.shared.lock();
+        let candidates = state.scheduler.why(self.shared.now(), &spec);
+        drop(state);
         candidates
     }
 
@@ -269,10 +269,10 @@ impl Orchestrator {
     /// Where and why they do not fit.
     pub fn lease(&self, portions: &[(DeviceId, Bytes)]) -> Result<Lease, Shortfall> {
         self.shared.refresh_memory();
-        let mut board = self.shared.lock();
+        let mut state = self.shared.lock();
         let now = self.shared.now();
-        let leased = board.scheduler.lease(now, portions);
-        self.shared.release(board);
+        let leased = state.scheduler.lease(now, portions);
+        self.shared.release(state);
         let (id, discards) = leased?;
         drop_quietly(discards);
         Ok(Lease { shared: Arc::clone(&self.shared), id, portions: portions.to_vec() })
@@ -285,17 +285,17 @@ impl Orchestrator {
 
     /// Every device's figures since the start.
     pub fn reports(&self) -> Vec<DeviceStatus> {
-        let board = self.shared.lock();
+        let state = self.shared.lock();
         let now = self.shared.now();
         let ids = (0..self.shared.devices.len() as u16).map(DeviceId);
         ids.map(|device| DeviceStatus {
             device,
-            health: board.scheduler.health(device),
-            figures: board.scheduler.report(now, device),
-            residency: board.scheduler.residency(device),
-            line: board.scheduler.ledger().line(device),
-            promised: board.scheduler.ledger().promised(device),
-            promised_peak: board.scheduler.ledger().promised_peak(device),
+            health: state.scheduler.health(device),
+            figures: state.scheduler.report(now, device),
+            residency: state.scheduler.residency(device),
+            line: state.scheduler.ledger().line(device),
+            promised: state.scheduler.ledger().promised(device),
+            promised_peak: state.scheduler.ledger().promised_peak(device),
         })
         .collect()
     }
@@ -330,40 +330,40 @@ impl Orchestrator {
         // A profile that cannot be written on the way out is no reason to lose results: the next run measures again.
         // Who wants to know calls `save_profile` first.
         let _ = self.save_profile();
-        let mut board = self.shared.lock();
-        board.stage = Stage::Closing;
-        for bell in 0..self.shared.bell_count() {
-            board.ring_all(bell);
+        let mut state = self.shared.lock();
+        state.stage = Stage::Closing;
+        for condvar in 0..self.shared.condvar_count() {
+            state.notify_all(condvar);
         }
-        self.shared.release(board);
+        self.shared.release(state);
         let until = Instant::now() + JOIN_WAIT_MAX;
         for thread in self.threads.drain(..) {
             join_until(thread, until);
         }
         // A ticket, an inbox or a lease may live on; what was warm must not live on with it.
-        let mut board = self.shared.lock();
-        board.scheduler.discard_warm();
-        self.shared.release(board);
+        let mut state = self.shared.lock();
+        state.scheduler.discard_warm();
+        self.shared.release(state);
     }
 
     fn wait_until_settled(&self, at_most: Duration) {
         let until = Instant::now().checked_add(at_most);
-        let mut board = self.shared.lock();
-        while board.scheduler.unsettled() > 0 {
+        let mut state = self.shared.lock();
+        while state.scheduler.unsettled() > 0 {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 break;
             }
-            board = self.shared.release_to_sleep(board, self.shared.room_bell(), left);
+            state = self.shared.release_to_wait(state, self.shared.queue_space_condvar(), left);
         }
-        self.shared.release(board);
+        self.shared.release(state);
     }
 
     fn cancel_rest(&self) {
-        let mut board = self.shared.lock();
+        let mut state = self.shared.lock();
         let now = self.shared.now();
-        board.scheduler.end_all(now, &TaskError::ShutDown);
-        self.shared.release(board);
+        state.scheduler.end_all(now, &TaskError::ShutDown);
+        self.shared.release(state);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::task_path::{self, Described};
 use crate::workload::Workload;
 
 /// Tasks handed in under one lock while others are still under way: a quarter of the window, up to this many.
-const HAND_IN_TOGETHER: usize = 256;
+const SUBMIT_TOGETHER: usize = 256;
 /// How long one pause between two results may last before the wait looks again; a task always ends, so the wait does.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -59,7 +59,7 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
                     None => self.exhausted = true,
                 }
             }
-            if self.waiting.is_empty() || room == 0 || !self.hand_in() {
+            if self.waiting.is_empty() || room == 0 || !self.submit_all() {
                 return;
             }
         }
@@ -67,12 +67,12 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
 
     /// How many tasks to hand in at once: one by one at first, so that a slow iterator keeps nobody waiting.
     fn together(&self) -> usize {
-        self.inbox.outstanding().min(self.window / 4).clamp(1, HAND_IN_TOGETHER)
+        self.inbox.outstanding().min(self.window / 4).clamp(1, SUBMIT_TOGETHER)
     }
 
     /// Hands in what waits; says whether it is worth going on.
-    fn hand_in(&mut self) -> bool {
-        match self.inbox.hand_in(&mut self.waiting) {
+    fn submit_all(&mut self) -> bool {
+        match self.inbox.submit_all(&mut self.waiting) {
             Ok(()) => true,
             // Others fill the queue: what ends will make room.
             Err(SubmitRefusal::QueueFull { .. }) => false,
@@ -104,11 +104,11 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
             }
             if self.inbox.outstanding() == 0 {
                 // The queue is full of other callers' tasks.
-                self.inbox.wait_for_room(Instant::now() + LOOK_AGAIN);
+                self.inbox.wait_for_queue_space(Instant::now() + LOOK_AGAIN);
                 continue;
             }
-            if let Some(letter) = self.inbox.wait_tagged(Instant::now().checked_add(LOOK_AGAIN)) {
-                return Some((letter.tag, letter.result));
+            if let Some(completion) = self.inbox.wait_tagged(Instant::now().checked_add(LOOK_AGAIN)) {
+                return Some((completion.tag, completion.result));
             }
         }
     }

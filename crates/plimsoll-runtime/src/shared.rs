@@ -1,7 +1,7 @@
 //! What every thread of an orchestrator shares: the scheduler behind its lock, the devices, the clock.
 //! Never runs a task or a callback under the lock.
 //!
-//! Lock order: the scheduler's lock is never held while another lock is taken or a caller's code runs. A mailbox's lock
+//! Lock order: the scheduler's lock is never held while another lock is taken or a caller's code runs. A completions's lock
 //! and the listeners' are taken alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +14,10 @@ use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::{Discards, Ending, Order};
 use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
 
-use crate::bells::{Bells, Held};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::job::{Job, Runtime};
+use crate::monitor::{Guard, Monitor};
 use crate::sync::{Mutex, lock};
 
 /// How old a reading of free memory may be when a task is placed.
@@ -48,12 +48,12 @@ pub(crate) struct Opened {
     pub(crate) generation: AtomicU32,
 }
 
-pub(crate) struct Board {
+pub(crate) struct State {
     pub(crate) scheduler: Scheduler<Runtime>,
     pub(crate) stage: Stage,
     pub(crate) orders: Vec<Order>,
-    /// The attendant sleeps without a time limit: wake it when work arrives.
-    pub(crate) attendant_dozes: bool,
+    /// The watchdog sleeps without a time limit: wake it when work arrives.
+    pub(crate) watchdog_dozes: bool,
     /// How many slots of each device were in use when the lock was last released.
     widths: Vec<usize>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Shared {
     /// Tells this orchestrator from every other of the process.
     pub(crate) id: u64,
     registrations: AtomicU64,
-    board: Bells<Board>,
+    state: Monitor<State>,
     pub(crate) devices: Vec<Opened>,
     pub(crate) clock: Clock,
     listeners: Mutex<Vec<Box<dyn Listener>>>,
@@ -92,13 +92,13 @@ impl Shared {
         clock: Clock,
         listeners: Vec<Box<dyn Listener>>,
     ) -> Self {
-        let bells = 2 * devices.len() + 2;
+        let condvars = 2 * devices.len() + 2;
         let widths = (0..devices.len()).map(|at| scheduler.width(DeviceId(at as u16))).collect();
-        let board = Board { scheduler, stage: Stage::Working, orders: Vec::new(), attendant_dozes: false, widths };
+        let state = State { scheduler, stage: Stage::Working, orders: Vec::new(), watchdog_dozes: false, widths };
         Self {
             id: ORCHESTRATORS.fetch_add(1, Ordering::Relaxed),
             registrations: AtomicU64::new(0),
-            board: Bells::new(board, bells),
+            state: Monitor::new(state, condvars),
             devices: devices.into_iter().map(|device| Opened { device, generation: AtomicU32::new(0) }).collect(),
             clock,
             listeners: Mutex::new(listeners),
@@ -107,92 +107,92 @@ impl Shared {
     }
 
     /// Who waits for room in the queue, or for everything to end, sleeps here.
-    pub(crate) fn room_bell(&self) -> usize {
+    pub(crate) fn queue_space_condvar(&self) -> usize {
         self.devices.len()
     }
 
-    pub(crate) fn attendant_bell(&self) -> usize {
+    pub(crate) fn watchdog_condvar(&self) -> usize {
         self.devices.len() + 1
     }
 
     /// Slots beyond those in use sleep here until more are wanted: a ring for work never reaches one that may not take
     /// any.
-    pub(crate) fn spare_bell(&self, device: DeviceId) -> usize {
+    pub(crate) fn spare_condvar(&self, device: DeviceId) -> usize {
         self.devices.len() + 2 + device.index()
     }
 
-    pub(crate) fn bell_count(&self) -> usize {
+    pub(crate) fn condvar_count(&self) -> usize {
         2 * self.devices.len() + 2
     }
 
-    pub(crate) fn lock(&self) -> Held<'_, Board> {
-        self.board.lock()
+    pub(crate) fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// Releases the lock, wakes whom the scheduler wants awake, and follows up on everything it decided.
-    pub(crate) fn release(&self, mut board: Held<'_, Board>) {
-        let news = self.ring_and_collect(&mut board);
-        drop(board);
+    pub(crate) fn release(&self, mut state: Guard<'_, State>) {
+        let news = self.notify_and_collect(&mut state);
+        drop(state);
         if let Some(news) = news {
             self.follow_up(news);
         }
     }
 
-    /// As [`Shared::release`], but sleeps at a bell instead of leaving; says whether there was something to follow up,
+    /// As [`Shared::release`], but sleeps at a condvar instead of leaving; says whether there was something to follow up,
     /// in which case it did that instead of sleeping.
-    pub(crate) fn release_to_sleep<'a>(
+    pub(crate) fn release_to_wait<'a>(
         &'a self,
-        mut board: Held<'a, Board>,
-        bell: usize,
+        mut state: Guard<'a, State>,
+        condvar: usize,
         at_most: Option<Duration>,
-    ) -> Held<'a, Board> {
-        match self.ring_and_collect(&mut board) {
-            None => board.sleep(bell, at_most),
+    ) -> Guard<'a, State> {
+        match self.notify_and_collect(&mut state) {
+            None => state.wait(condvar, at_most),
             Some(news) => {
-                drop(board);
+                drop(state);
                 self.follow_up(news);
                 self.lock()
             }
         }
     }
 
-    fn ring_and_collect(&self, board: &mut Held<'_, Board>) -> Option<News> {
-        let wakes = board.scheduler.drain_wakes();
+    fn notify_and_collect(&self, state: &mut Guard<'_, State>) -> Option<News> {
+        let wakes = state.scheduler.drain_wakes();
         if !wakes.is_empty() {
             for device in (0..self.devices.len()).filter(|at| wakes.contains(DeviceId(*at as u16))) {
-                board.ring(device);
-                self.ring_if_width_changed(board, DeviceId(device as u16));
+                state.notify_one(device);
+                self.notify_if_width_changed(state, DeviceId(device as u16));
             }
         }
-        let events = board.scheduler.drain_events();
-        if !board.scheduler.has_news() && events.is_empty() {
+        let events = state.scheduler.drain_events();
+        if !state.scheduler.has_news() && events.is_empty() {
             return None;
         }
-        let orders = board.scheduler.drain_orders();
+        let orders = state.scheduler.drain_orders();
         if !orders.is_empty() {
-            board.orders.extend(orders);
-            let bell = self.attendant_bell();
-            board.ring(bell);
+            state.orders.extend(orders);
+            let condvar = self.watchdog_condvar();
+            state.notify_one(condvar);
         }
-        let endings = board.scheduler.drain_endings();
+        let endings = state.scheduler.drain_endings();
         if !endings.is_empty() {
-            self.ring_for_room(board);
+            self.notify_queue_space(state);
         }
-        Some(News { endings, discards: board.scheduler.drain_discards(), events })
+        Some(News { endings, discards: state.scheduler.drain_discards(), events })
     }
 
     /// Who may take work is another question now: every slot of the device asks it again.
-    fn ring_if_width_changed(&self, board: &mut Held<'_, Board>, device: DeviceId) {
-        let width = board.scheduler.width(device);
-        if std::mem::replace(&mut board.widths[device.index()], width) != width {
-            board.ring_all(device.index());
-            board.ring_all(self.spare_bell(device));
+    fn notify_if_width_changed(&self, state: &mut Guard<'_, State>, device: DeviceId) {
+        let width = state.scheduler.width(device);
+        if std::mem::replace(&mut state.widths[device.index()], width) != width {
+            state.notify_all(device.index());
+            state.notify_all(self.spare_condvar(device));
         }
     }
 
     /// Tasks ended: who waits for room should look.
-    pub(crate) fn ring_for_room(&self, board: &mut Held<'_, Board>) {
-        board.ring_all(self.room_bell());
+    pub(crate) fn notify_queue_space(&self, state: &mut Guard<'_, State>) {
+        state.notify_all(self.queue_space_condvar());
     }
 
     fn follow_up(&self, news: News) {
@@ -230,11 +230,11 @@ impl Shared {
             return;
         }
         let readings: Vec<Memory> = self.devices.iter().map(|opened| memory(&*opened.device)).collect();
-        let mut board = self.lock();
+        let mut state = self.lock();
         for (at, reading) in readings.into_iter().enumerate() {
-            board.scheduler.set_memory(now, DeviceId(at as u16), reading);
+            state.scheduler.set_memory(now, DeviceId(at as u16), reading);
         }
-        self.release(board);
+        self.release(state);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::workload::{Content, Workload};
 pub struct Task<W: Workload> {
     pub(crate) input: W::Input,
     pub(crate) references: SmallVec<[Reference<W>; 1]>,
-    pub(crate) wishes: Wishes,
+    pub(crate) options: TaskOptions,
 }
 
 /// A task of a set that is known as a whole.
@@ -37,7 +37,7 @@ pub struct SetMember<W: Workload> {
 
 /// What a caller asks of a task beside its input.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct TaskOptions {
     pub(crate) priority: Priority,
     pub(crate) deadline: Option<Instant>,
     pub(crate) quality_min: Quality,
@@ -51,7 +51,7 @@ pub(crate) struct Wishes {
 impl<W: Workload> Task<W> {
     /// A task of normal priority and full quality that may run anywhere.
     pub fn new(input: W::Input) -> Self {
-        Self { input, references: SmallVec::new(), wishes: Wishes::default() }
+        Self { input, references: SmallVec::new(), options: TaskOptions::default() }
     }
 
     /// Needs this reference prepared on its device. The same content is prepared once a device, whoever names it.
@@ -66,49 +66,49 @@ impl<W: Workload> Task<W> {
     /// How urgent it is.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
-        self.wishes.priority = priority;
+        self.options.priority = priority;
         self
     }
 
     /// From now on, how long the result is of use. After that the task ends with an error.
     #[must_use]
     pub fn deadline(mut self, span: Duration) -> Self {
-        self.wishes.deadline = Instant::now().checked_add(span);
+        self.options.deadline = Instant::now().checked_add(span);
         self
     }
 
     /// Rungs below this quality are refused. Without it, only full quality will do.
     #[must_use]
     pub fn quality_min(mut self, quality: Quality) -> Self {
-        self.wishes.quality_min = quality;
+        self.options.quality_min = quality;
         self
     }
 
     /// No ladder: the best rung (or the one named), or an error.
     #[must_use]
     pub fn strict(mut self) -> Self {
-        self.wishes.strict = true;
+        self.options.strict = true;
         self
     }
 
     /// Only this rung.
     #[must_use]
     pub fn rung(mut self, name: &'static str) -> Self {
-        self.wishes.rung = Some(name);
+        self.options.rung = Some(name);
         self
     }
 
     /// Only these devices.
     #[must_use]
     pub fn devices(mut self, devices: impl IntoIterator<Item = DeviceId>) -> Self {
-        self.wishes.devices = devices.into_iter().collect();
+        self.options.devices = devices.into_iter().collect();
         self
     }
 
     /// Only after these tasks have succeeded. If one fails, this one ends with its error.
     #[must_use]
     pub fn after(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
-        self.wishes.after.extend(tasks);
+        self.options.after.extend(tasks);
         self
     }
 
@@ -116,7 +116,7 @@ impl<W: Workload> Task<W> {
     /// as that device is well and can take it. In which order they run is not said by this; see [`Task::after`].
     #[must_use]
     pub fn sequence(mut self, sequence: SequenceId) -> Self {
-        self.wishes.sequence = Some(sequence);
+        self.options.sequence = Some(sequence);
         self
     }
 }

@@ -1,10 +1,10 @@
 //! The life of a task, from top to bottom. Every way of handing in work takes this path.
 //!
 //! ```text
-//! submit    bounded queue; refuses with a reason            hand_in
+//! submit    bounded queue; refuses with a reason            submit_all
 //! admit     its turn: priority, age, deadline               (core) arbiter
 //! choose    rung × device that finishes first               (core) scheduler::choose
-//! reserve   leases for session, references and task         (core) scheduler::take, asked by `next_bite`
+//! reserve   leases for session, references and task         (core) scheduler::take, asked by `next_batch`
 //! bring     discard what must go, open, prepare             attempt
 //! run       on the slot's own thread                        attempt
 //! settle    leases back, costs learnt, dependents freed     settle_all
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Never decides: each step is either the scheduler's word or the carrying out of it.
-//! Invariant: whatever `next_bite` hands out is settled or put back, even if a task panics.
+//! Invariant: whatever `next_batch` hands out is settled or put back, even if a task panics.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -33,21 +33,21 @@ use plimsoll_core::{
 use smallvec::SmallVec;
 
 use crate::backend::Backend;
-use crate::bells::Held;
 use crate::gauge::Gauge;
-use crate::job::{Desk, Job, OpenSession, PreparedReference, Runtime, TypedJob};
+use crate::job::{Job, OpenSession, PreparedReference, ReplyChannel, Runtime, TypedJob};
+use crate::monitor::Guard;
 use crate::orchestrator::{SetRefused, TaskRefused};
 use crate::probe::check;
-use crate::shared::{Board, Shared, Stage, drop_quietly, quietly};
+use crate::shared::{Shared, Stage, State, drop_quietly, quietly};
 use crate::task::{SetMember, Task};
 use crate::workload::{Prepared, Workload};
 
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
-const BITE_TIME: Nanos = Nanos::micros(50);
-/// A bite that takes longer than this was predicted wrongly.
-const BITE_OVERRUN: Duration = Duration::from_millis(1);
+const BATCH_TIME: Nanos = Nanos::micros(50);
+/// A batch that takes longer than this was predicted wrongly.
+const BATCH_OVERRUN: Duration = Duration::from_millis(1);
 /// Tasks a slot takes at once at the most, so that others are not kept waiting for work that is already there.
-const BITE_MAX: usize = 256;
+const BATCH_MAX: usize = 256;
 
 // ---------------------------------------------------------------------------------------------------------- submit
 
@@ -78,12 +78,12 @@ impl<W> Known<W> {
 /// Makes a job of a task: its ladder, its place in the order, its references.
 pub(crate) fn describe<W: Workload>(
     shared: &Shared,
-    desk: &Arc<Desk<W>>,
+    channel: &Arc<ReplyChannel<W>>,
     task: Task<W>,
     tag: u64,
 ) -> (TaskSpec, Arc<TypedJob<W>>) {
-    let Task { input, references, wishes } = task;
-    let known = &desk.known;
+    let Task { input, references, options } = task;
+    let known = &channel.known;
     let workload = &known.workload;
     let spec = TaskSpec {
         workload: known.id_at(shared),
@@ -91,33 +91,33 @@ pub(crate) fn describe<W: Workload>(
         units: workload.units(&input),
         session: known.shape(workload.shape(&input)),
         references: references.iter().map(|reference| reference.as_used()).collect(),
-        priority: wishes.priority,
-        deadline: wishes.deadline.map(|deadline| shared.clock.at(deadline)),
-        quality_min: wishes.quality_min,
-        strict: wishes.strict,
-        rung: wishes.rung,
-        devices: wishes.devices,
-        after: wishes.after,
-        sequence: wishes.sequence,
+        priority: options.priority,
+        deadline: options.deadline.map(|deadline| shared.clock.at(deadline)),
+        quality_min: options.quality_min,
+        strict: options.strict,
+        rung: options.rung,
+        devices: options.devices,
+        after: options.after,
+        sequence: options.sequence,
     };
-    let (desk, stopped) = (Arc::clone(desk), AtomicBool::new(false));
-    (spec, Arc::new(TypedJob { desk, input, references, tag, stopped }))
+    let (channel, stopped) = (Arc::clone(channel), AtomicBool::new(false));
+    (spec, Arc::new(TypedJob { channel, input, references, tag, stopped }))
 }
 
 /// A task on its way in.
 pub(crate) type Described = (TaskSpec, Arc<dyn Job>);
 
 /// Hands tasks in under one lock, first to last. Who is refused, and all behind it, stay in `tasks`.
-pub(crate) fn hand_in(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<HandedIn, SubmitRefusal> {
+pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<Submitted, SubmitRefusal> {
     shared.refresh_memory();
-    let mut handed = HandedIn::default();
+    let mut handed = Submitted::default();
     let mut refusal = None;
-    let mut board = shared.lock();
+    let mut state = shared.lock();
     let now = shared.now();
     let mut has_deadline = false;
     while let Some((spec, job)) = tasks.pop_front() {
         has_deadline |= spec.deadline.is_some();
-        match board.scheduler.submit(now, spec, job) {
+        match state.scheduler.submit(now, spec, job) {
             Ok(task) => handed.took(task),
             Err(back) => {
                 tasks.push_front((back.spec, back.job));
@@ -126,10 +126,10 @@ pub(crate) fn hand_in(shared: &Shared, tasks: &mut VecDeque<Described>) -> Resul
             }
         }
     }
-    if board.attendant_dozes || has_deadline {
-        board.ring(shared.attendant_bell());
+    if state.watchdog_dozes || has_deadline {
+        state.notify_one(shared.watchdog_condvar());
     }
-    shared.release(board);
+    shared.release(state);
     match refusal {
         Some(refusal) if handed.count == 0 => Err(refusal),
         _ => Ok(handed),
@@ -138,12 +138,12 @@ pub(crate) fn hand_in(shared: &Shared, tasks: &mut VecDeque<Described>) -> Resul
 
 /// How many tasks were taken in, and the last of them.
 #[derive(Default)]
-pub(crate) struct HandedIn {
+pub(crate) struct Submitted {
     pub(crate) count: usize,
     pub(crate) last: Option<TaskId>,
 }
 
-impl HandedIn {
+impl Submitted {
     fn took(&mut self, task: TaskId) {
         self.count += 1;
         self.last = Some(task);
@@ -151,17 +151,17 @@ impl HandedIn {
 }
 
 /// Hands one task in, waiting for room until the given time. A refused task comes back whole.
-pub(crate) fn hand_in_one<W: Workload>(
+pub(crate) fn submit_one<W: Workload>(
     shared: &Shared,
-    desk: &Arc<Desk<W>>,
+    channel: &Arc<ReplyChannel<W>>,
     task: Task<W>,
     until: Option<Instant>,
 ) -> Result<TaskId, TaskRefused<W>> {
-    let wishes = task.wishes.clone();
-    let (spec, job) = describe(shared, desk, task, 0);
+    let options = task.options.clone();
+    let (spec, job) = describe(shared, channel, task, 0);
     let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
     loop {
-        let reason = match hand_in(shared, &mut tasks) {
+        let reason = match submit_all(shared, &mut tasks) {
             Ok(handed) => {
                 // It may have ended by now, and this be the last of it.
                 quietly(move || drop(job));
@@ -170,36 +170,36 @@ pub(crate) fn hand_in_one<W: Workload>(
             Err(reason) => reason,
         };
         let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
-        if !waits || !wait_for_room(shared, until) {
+        if !waits || !wait_for_queue_space(shared, until) {
             drop(tasks);
             let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-            let task = Task { input: job.input, references: job.references, wishes };
+            let task = Task { input: job.input, references: job.references, options };
             return Err(TaskRefused { task: Box::new(task), reason });
         }
     }
 }
 
 /// Hands a known set in as a whole, so that it can be planned ahead. A refused set comes back whole.
-pub(crate) fn hand_in_set<W: Workload>(
+pub(crate) fn submit_set<W: Workload>(
     shared: &Shared,
-    desks: &[Arc<Desk<W>>],
+    channels: &[Arc<ReplyChannel<W>>],
     set: Vec<SetMember<W>>,
 ) -> Result<Vec<TaskId>, SetRefused<W>> {
     shared.refresh_memory();
     let mut jobs = Vec::with_capacity(set.len());
     let mut described = Vec::with_capacity(set.len());
-    for (SetMember { task, after }, desk) in set.into_iter().zip(desks) {
-        let wishes = task.wishes.clone();
-        let (spec, job) = describe(shared, desk, task, 0);
+    for (SetMember { task, after }, channel) in set.into_iter().zip(channels) {
+        let options = task.options.clone();
+        let (spec, job) = describe(shared, channel, task, 0);
         let after: SmallVec<[u32; 4]> = after.into_iter().map(|before| before as u32).collect();
         described.push(SetTask { spec, job: Arc::clone(&job) as Arc<dyn Job>, after: after.clone() });
-        jobs.push((job, wishes, after));
+        jobs.push((job, options, after));
     }
-    let mut board = shared.lock();
+    let mut state = shared.lock();
     let now = shared.now();
-    let result = board.scheduler.submit_all(now, described);
-    board.ring(shared.attendant_bell());
-    shared.release(board);
+    let result = state.scheduler.submit_all(now, described);
+    state.notify_one(shared.watchdog_condvar());
+    shared.release(state);
     let (reason, described) = match result {
         Ok(ids) => {
             quietly(move || drop(jobs));
@@ -208,25 +208,25 @@ pub(crate) fn hand_in_set<W: Workload>(
         Err(refused) => refused,
     };
     drop(described);
-    let members = jobs.into_iter().map(|(job, wishes, after)| {
+    let members = jobs.into_iter().map(|(job, options, after)| {
         let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-        let task = Task { input: job.input, references: job.references, wishes };
+        let task = Task { input: job.input, references: job.references, options };
         SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
     });
     Err(SetRefused { set: members.collect(), reason })
 }
 
 /// Waits until a task may have ended; `false` if the time is over.
-pub(crate) fn wait_for_room(shared: &Shared, until: Option<Instant>) -> bool {
+pub(crate) fn wait_for_queue_space(shared: &Shared, until: Option<Instant>) -> bool {
     let Some(left) = until.map(|until| until.saturating_duration_since(Instant::now())) else { return false };
     if left.is_zero() {
         return false;
     }
-    let board = shared.lock();
-    if !board.scheduler.is_full() {
+    let state = shared.lock();
+    if !state.scheduler.is_full() {
         return true;
     }
-    drop(board.sleep(shared.room_bell(), Some(left)));
+    drop(state.wait(shared.queue_space_condvar(), Some(left)));
     true
 }
 
@@ -251,39 +251,39 @@ impl Slot {
 
     /// Works until the orchestrator closes.
     pub(crate) fn work(&mut self) {
-        let mut bite = Vec::new();
+        let mut batch = Vec::new();
         let mut attempted = Vec::new();
-        while self.next_bite(&mut attempted, &mut bite) {
-            self.attempt_all(&mut bite, &mut attempted);
+        while self.next_batch(&mut attempted, &mut batch) {
+            self.attempt_all(&mut batch, &mut attempted);
         }
     }
 
     /// Settles what was attempted and takes what is next, under one lock; sleeps while there is nothing.
-    fn next_bite(&mut self, attempted: &mut Vec<Attempted>, bite: &mut Vec<Assignment<Runtime>>) -> bool {
+    fn next_batch(&mut self, attempted: &mut Vec<Attempted>, batch: &mut Vec<Assignment<Runtime>>) -> bool {
         let shared = Arc::clone(&self.shared);
         let mut delivery = Delivery::default();
-        let mut board = shared.lock();
+        let mut state = shared.lock();
         let mut now = shared.now();
         if !attempted.is_empty() {
             for attempt in attempted.drain(..) {
-                delivery.settle(&mut board.scheduler, now, attempt);
+                delivery.settle(&mut state.scheduler, now, attempt);
             }
             self.in_hand.clear();
-            shared.ring_for_room(&mut board);
+            shared.notify_queue_space(&mut state);
         }
         loop {
-            let is_spare = self.is_spare(&board.scheduler);
+            let is_spare = self.is_spare(&state.scheduler);
             if !is_spare {
-                self.take(&mut board.scheduler, now, bite);
+                self.take(&mut state.scheduler, now, batch);
             }
-            if !bite.is_empty() || board.stage == Stage::Closing || !delivery.is_empty() {
+            if !batch.is_empty() || state.stage == Stage::Closing || !delivery.is_empty() {
                 break;
             }
-            board = if is_spare { self.sleep_as_spare(&shared, board) } else { self.sleep(&shared, board) };
+            state = if is_spare { self.sleep_as_spare(&shared, state) } else { self.sleep(&shared, state) };
             now = shared.now();
         }
-        let go_on = board.stage != Stage::Closing || !bite.is_empty() || !delivery.is_empty();
-        shared.release(board);
+        let go_on = state.stage != Stage::Closing || !batch.is_empty() || !delivery.is_empty();
+        shared.release(state);
         delivery.hand_over();
         go_on
     }
@@ -293,47 +293,47 @@ impl Slot {
         self.index >= scheduler.width(self.device)
     }
 
-    fn sleep<'a>(&self, shared: &'a Shared, board: Held<'a, Board>) -> Held<'a, Board> {
-        shared.release_to_sleep(board, self.device.index(), None)
+    fn sleep<'a>(&self, shared: &'a Shared, state: Guard<'a, State>) -> Guard<'a, State> {
+        shared.release_to_wait(state, self.device.index(), None)
     }
 
     /// A slot that is not in use holds no memory of its device. What it held goes outside the lock, then it looks again.
-    fn sleep_as_spare<'a>(&mut self, shared: &'a Shared, board: Held<'a, Board>) -> Held<'a, Board> {
+    fn sleep_as_spare<'a>(&mut self, shared: &'a Shared, state: Guard<'a, State>) -> Guard<'a, State> {
         let Some(held) = self.backend.take() else {
-            return shared.release_to_sleep(board, shared.spare_bell(self.device), None);
+            return shared.release_to_wait(state, shared.spare_condvar(self.device), None);
         };
-        shared.release(board);
+        shared.release(state);
         quietly(move || drop(held));
         shared.lock()
     }
 
-    fn take(&mut self, scheduler: &mut crate::Core, now: Moment, bite: &mut Vec<Assignment<Runtime>>) {
+    fn take(&mut self, scheduler: &mut crate::Core, now: Moment, batch: &mut Vec<Assignment<Runtime>>) {
         let Some(first) = scheduler.take(now, self.device) else { return };
         let head = first.run;
         let mut together = first.estimate.occupies();
         let short = first.estimate.measured;
         self.in_hand.push(head);
-        bite.push(first);
-        while short && together < BITE_TIME && bite.len() < BITE_MAX {
+        batch.push(first);
+        while short && together < BATCH_TIME && batch.len() < BATCH_MAX {
             let Some(next) = scheduler.take_behind(now, head) else { break };
             together += next.estimate.run;
             self.in_hand.push(next.run);
-            bite.push(next);
+            batch.push(next);
         }
     }
 
     // ------------------------------------------------------------------------------------------------ bring and run
 
-    fn attempt_all(&mut self, bite: &mut Vec<Assignment<Runtime>>, attempted: &mut Vec<Attempted>) {
+    fn attempt_all(&mut self, batch: &mut Vec<Assignment<Runtime>>, attempted: &mut Vec<Attempted>) {
         let mut session = None;
         let began = Instant::now();
         let mut started = began;
         let mut head = None;
-        for assignment in bite.drain(..) {
+        for assignment in batch.drain(..) {
             let stands_behind = matches!(assignment.session, SessionTurn::Behind);
-            // Who stands behind a run that lost its session, or took far longer than a bite may, goes back to be
+            // Who stands behind a run that lost its session, or took far longer than a batch may, goes back to be
             // chosen for again.
-            if stands_behind && (session.is_none() || started.duration_since(began) > BITE_OVERRUN) {
+            if stands_behind && (session.is_none() || started.duration_since(began) > BATCH_OVERRUN) {
                 attempted.push(Attempted::never_started(assignment));
                 continue;
             }
@@ -364,7 +364,7 @@ impl Slot {
             self.ready_backend()?;
             match turn {
                 SessionTurn::Warm(warm) => *session = Some(warm),
-                SessionTurn::Open(rung) => *session = Some(self.open(&job, &rung, &mut times)?),
+                SessionTurn::Open(rung) => *session = Some(self.open_session(&job, &rung, &mut times)?),
                 SessionTurn::Behind => {}
             }
             let open = session.as_mut().ok_or_else(|| Fault::work("the session is gone"))?;
@@ -388,16 +388,16 @@ impl Slot {
         let generation = opened.generation.load(Ordering::Acquire);
         if self.backend.as_ref().is_none_or(|(made, _)| *made != generation) {
             self.backend = None;
-            let mut backend = opened.device.open_slot()?;
+            let mut backend = opened.device.open_backend()?;
             backend.charge_to(Arc::clone(&self.gauge));
             self.backend = Some((generation, backend));
         }
         Ok(())
     }
 
-    fn open(&mut self, job: &Arc<dyn Job>, rung: &Rung, times: &mut Times) -> Result<OpenSession, Fault> {
+    fn open_session(&mut self, job: &Arc<dyn Job>, rung: &Rung, times: &mut Times) -> Result<OpenSession, Fault> {
         let gauge = Arc::new(Gauge::default());
-        let opened = self.charged_to(&gauge, |backend| job.open(rung, backend)).map_err(while_opening);
+        let opened = self.charged_to(&gauge, |backend| job.open_session(rung, backend)).map_err(while_opening);
         times.measured.open = Some(times.lap());
         Ok(OpenSession { session: opened?, gauge })
     }
@@ -431,9 +431,9 @@ impl Slot {
 
     /// Others may use the reference from now on, before this run is over.
     fn announce(&self, run: RunId, at: usize, ready: PreparedReference) {
-        let mut board = self.shared.lock();
-        board.scheduler.prepared(run, at, ready);
-        self.shared.release(board);
+        let mut state = self.shared.lock();
+        state.scheduler.prepared(run, at, ready);
+        self.shared.release(state);
     }
 
     fn run(
@@ -471,10 +471,10 @@ impl Slot {
             Fault::OutOfMemory { .. } => {
                 let Some((_, backend)) = self.backend.as_mut() else { return };
                 if let Err(Fault::WrongAnswer { .. }) = check::known_answer(&mut **backend) {
-                    let mut board = self.shared.lock();
+                    let mut state = self.shared.lock();
                     let now = self.shared.now();
-                    board.scheduler.device_faulted(now, self.device, Ailment::WrongAnswer);
-                    self.shared.release(board);
+                    state.scheduler.device_faulted(now, self.device, Ailment::WrongAnswer);
+                    self.shared.release(state);
                 }
             }
             Fault::DeviceLost { .. } | Fault::WrongAnswer { .. } | Fault::Stalled { .. } => self.backend = None,
@@ -485,15 +485,15 @@ impl Slot {
     /// This thread's own code panicked: nothing it had in hand may be lost.
     pub(crate) fn give_up_what_is_in_hand(&mut self, message: &str) {
         let shared = Arc::clone(&self.shared);
-        let mut board = shared.lock();
+        let mut state = shared.lock();
         let now = shared.now();
         for run in self.in_hand.drain(..) {
             let result = Err(Fault::Panicked { message: message.to_owned() });
             let outcome = Outcome { result, session: None, measured: Measured::default() };
-            board.scheduler.settle(now, run, outcome);
+            state.scheduler.settle(now, run, outcome);
         }
         self.backend = None;
-        shared.release(board);
+        shared.release(state);
     }
 }
 
@@ -605,10 +605,10 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 
 /// Ends a task, wherever it is; its result, if it still comes, counts no more.
 pub(crate) fn cancel(shared: &Shared, task: TaskId) -> bool {
-    let mut board = shared.lock();
+    let mut state = shared.lock();
     let now = shared.now();
-    let was_there = board.scheduler.cancel(now, task);
-    shared.release(board);
+    let was_there = state.scheduler.cancel(now, task);
+    shared.release(state);
     was_there
 }
 

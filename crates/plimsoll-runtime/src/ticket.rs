@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::TaskId;
 
-use crate::job::{Letter, TaskResult};
-use crate::mailbox::Mailbox;
+use crate::completions::CompletionQueue;
+use crate::job::{Completion, TaskResult};
 use crate::shared::Shared;
 use crate::task_path;
 
@@ -20,7 +20,7 @@ use crate::task_path;
 #[must_use = "the result comes through the ticket"]
 pub struct Ticket<O> {
     pub(crate) id: TaskId,
-    pub(crate) mailbox: Arc<Mailbox<Letter<O>>>,
+    pub(crate) completions: Arc<CompletionQueue<Completion<O>>>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -35,8 +35,8 @@ impl<O> Ticket<O> {
     /// # Errors
     /// The ticket, if it is not.
     pub fn poll_now(self) -> Result<TaskResult<O>, Self> {
-        match self.mailbox.take() {
-            Some(letter) => Ok(letter.result),
+        match self.completions.take() {
+            Some(completion) => Ok(completion.result),
             None => Err(self),
         }
     }
@@ -46,8 +46,8 @@ impl<O> Ticket<O> {
     /// # Errors
     /// The ticket, if it took longer.
     pub fn wait(self, at_most: Duration) -> Result<TaskResult<O>, Self> {
-        match self.mailbox.wait_until(Instant::now().checked_add(at_most)) {
-            Some(letter) => Ok(letter.result),
+        match self.completions.wait_until(Instant::now().checked_add(at_most)) {
+            Some(completion) => Ok(completion.result),
             None => Err(self),
         }
     }
@@ -62,6 +62,6 @@ impl<O> Future for Ticket<O> {
     type Output = TaskResult<O>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TaskResult<O>> {
-        self.mailbox.poll(context).map(|letter| letter.result)
+        self.completions.poll(context).map(|completion| completion.result)
     }
 }

@@ -39,7 +39,7 @@ impl Subject {
     }
 
     fn slot(&self) -> Box<dyn Backend> {
-        self.device.open_slot().expect("the device opens a slot")
+        self.device.open_backend().expect("the device opens a slot")
     }
 
     fn ours(&self) -> Bytes {
@@ -95,7 +95,7 @@ fn noise(count: usize, seed: u32) -> Vec<f32> {
 
 /// The CPU's answer, which every other device's is held against.
 fn on_the_cpu<T>(work: impl FnOnce(&mut dyn Backend) -> Result<T, Fault>) -> T {
-    let mut slot = CpuDevice::open().open_slot().expect("the CPU opens a slot");
+    let mut slot = CpuDevice::open().open_backend().expect("the CPU opens a slot");
     work(&mut *slot).expect("the CPU does the work")
 }
 
@@ -357,7 +357,7 @@ pub fn misuse_is_the_works_fault(subject: &Subject) {
         assert_fault!(slot.write(&one, Bytes(offset), &vec![0; length]), WorkFailed(_), "write {length} at {offset}");
         assert_fault!(slot.read(&one, Bytes(offset), &mut vec![0; length]), WorkFailed(_), "read {length} at {offset}");
     }
-    let foreign = CpuDevice::open().open_slot().expect("a slot").allocate(Bytes(1024)).expect("memory");
+    let foreign = CpuDevice::open().open_backend().expect("a slot").allocate(Bytes(1024)).expect("memory");
     assert_fault!(slot.write(&foreign, Bytes::ZERO, &[0; 4]), WorkFailed(_), "a foreign buffer");
     assert_fault!(slot.read(&foreign, Bytes::ZERO, &mut [0; 4]), WorkFailed(_), "a foreign buffer");
     assert_fault!(slot.poison(&foreign), WorkFailed(_), "a foreign buffer");
@@ -387,7 +387,7 @@ pub fn slots_work_side_by_side(subject: &Subject) {
         let total = on_the_cpu(|cpu| sum(cpu, &pixels));
         let device = &*subject.device;
         move || {
-            let mut slot = device.open_slot().expect("a slot");
+            let mut slot = device.open_backend().expect("a slot");
             for round in 0..8 {
                 let got = blur_full(&mut *slot, blur, &pixels).expect("a blur");
                 assert_close(&got, &wanted, BLUR_TOLERANCE, &format!("worker {seed}, round {round}"));
@@ -448,7 +448,7 @@ pub fn loss_is_told_and_survived(subject: &Subject) {
         assert_fault!(slot.poison(&other), DeviceLost { .. }, "poison after a loss");
         assert_fault!(slot.write(&one, Bytes::ZERO, &[0; 4]), DeviceLost { .. }, "write after a loss");
         assert_fault!(slot.launch(&launch), DeviceLost { .. }, "launch after a loss");
-        assert_fault!(subject.device.open_slot(), DeviceLost { .. }, "a slot of a lost device");
+        assert_fault!(subject.device.open_backend(), DeviceLost { .. }, "a slot of a lost device");
     }
     subject.device.reopen().expect("the device comes back");
     let mut fresh = subject.slot();

@@ -109,9 +109,9 @@ impl Shared {
 /// use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
 ///
 /// let device = VirtualDevice::gpu("flaky").memory(Bytes::mib(64)).fault(ScriptedFault::Lost { launch: 1 }).build();
-/// assert!(matches!(check::known_answer(&mut *device.open_slot()?), Err(Fault::DeviceLost { .. })));
+/// assert!(matches!(check::known_answer(&mut *device.open_backend()?), Err(Fault::DeviceLost { .. })));
 /// device.reopen()?;
-/// check::known_answer(&mut *device.open_slot()?)?;
+/// check::known_answer(&mut *device.open_backend()?)?;
 /// # Ok::<(), Fault>(())
 /// ```
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl Device for VirtualDevice {
         self.width_first
     }
 
-    fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {
+    fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         let life = {
             let mut state = self.shared.state();
             state.calls.slots += 1;
@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     fn check(device: &VirtualDevice) -> Result<(), Fault> {
-        known_answer(&mut *device.open_slot()?)
+        known_answer(&mut *device.open_backend()?)
     }
 
     #[test]
@@ -419,9 +419,9 @@ mod tests {
     #[test]
     fn a_lost_device_stays_lost_until_it_comes_back() {
         let device = VirtualDevice::gpu("v").fault(ScriptedFault::StaysAway { reopening: 1 }).build();
-        let mut slot = device.open_slot().unwrap();
+        let mut slot = device.open_backend().unwrap();
         device.lose();
-        assert!(matches!(device.open_slot().err(), Some(Fault::DeviceLost { .. })));
+        assert!(matches!(device.open_backend().err(), Some(Fault::DeviceLost { .. })));
         assert!(matches!(device.reopen(), Err(Fault::DeviceLost { .. })));
         assert!(matches!(check(&device), Err(Fault::DeviceLost { .. })));
         device.reopen().unwrap();

@@ -194,7 +194,7 @@ impl WgpuBackend {
     }
 
     /// wgpu frees a dropped buffer when the work that names it is done. Until then it counts against the ceiling.
-    fn make_room(&mut self, bytes: Bytes) -> Result<(), Fault> {
+    fn evict_idle(&mut self, bytes: Bytes) -> Result<(), Fault> {
         let unreclaimed = Bytes(self.generation.unreclaimed.load(Relaxed));
         let held = self.home.gauge.now() + unreclaimed;
         if unreclaimed > Bytes::ZERO && held + bytes > self.home.ceiling { self.reclaim() } else { Ok(()) }
@@ -247,7 +247,7 @@ impl Backend for WgpuBackend {
         if bytes > self.buffer_limit() || self.home.injection.allocation_fails() {
             return Err(out_of_memory(bytes));
         }
-        self.make_room(bytes)?;
+        self.evict_idle(bytes)?;
         let charge =
             Charge::new(bytes, self.home.ceiling, &self.home.gauge, &self.scope).ok_or_else(|| out_of_memory(bytes))?;
         let own = GpuBuffer {

@@ -119,7 +119,7 @@ impl Device for WgpuDevice {
         self.width_first
     }
 
-    fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {
+    fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         let generation = Arc::clone(&self.life().generation);
         Ok(Box::new(WgpuBackend::open(self.home.clone(), generation)?))
     }

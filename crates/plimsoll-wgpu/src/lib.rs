@@ -8,7 +8,7 @@
 //!
 //! for found in plimsoll_wgpu::discover() {
 //!     for gpu in found.open(&OpenOptions::default())? {
-//!         check::known_answer(&mut *gpu.open_slot()?)?;
+//!         check::known_answer(&mut *gpu.open_backend()?)?;
 //!         println!("{}: {}", gpu.facts().name, gpu.memory().capacity);
 //!     }
 //! }

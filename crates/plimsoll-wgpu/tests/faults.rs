@@ -34,7 +34,7 @@ fn no_card_is_listed_twice() {
 #[test]
 fn memory_runs_out_at_the_injected_allocation_and_the_device_goes_on() {
     let gpu = small();
-    let mut slot = gpu.open_slot().unwrap();
+    let mut slot = gpu.open_backend().unwrap();
     gpu.injection().out_of_memory_in(2);
     assert!(matches!(check::known_answer(&mut *slot), Err(Fault::OutOfMemory { wanted: Bytes(2048), .. })));
     check::known_answer(&mut *slot).unwrap();
@@ -45,7 +45,7 @@ fn memory_runs_out_at_the_injected_allocation_and_the_device_goes_on() {
 #[test]
 fn an_injected_wrong_answer_is_noticed() {
     let gpu = small();
-    let mut slot = gpu.open_slot().unwrap();
+    let mut slot = gpu.open_backend().unwrap();
     gpu.injection().wrong_answer_in(1);
     assert!(matches!(check::known_answer(&mut *slot), Err(Fault::WrongAnswer { .. })));
     check::known_answer(&mut *slot).unwrap();
@@ -59,7 +59,7 @@ fn logical_devices_share_a_card_and_fail_alone() {
     assert!(parts.iter().all(|part| part.memory().capacity == Bytes(whole.0 / 3)));
     assert_ne!(parts[0].facts().name, parts[1].facts().name);
     assert_eq!(parts[0].facts().key, parts[1].facts().key);
-    let mut slots: Vec<_> = parts.iter().map(|part| part.open_slot().unwrap()).collect();
+    let mut slots: Vec<_> = parts.iter().map(|part| part.open_backend().unwrap()).collect();
     parts[1].lose();
     check::known_answer(&mut *slots[0]).unwrap();
     assert!(matches!(check::known_answer(&mut *slots[1]), Err(Fault::DeviceLost { .. })));
@@ -90,7 +90,7 @@ static WANTS_MORE: Kernel = Kernel {
 
 #[test]
 fn a_shader_that_does_not_compile_is_the_works_fault() {
-    let mut slot = small().open_slot().unwrap();
+    let mut slot = small().open_backend().unwrap();
     let buffer = slot.allocate(Bytes(64)).unwrap();
     let launch = Launch { kernel: &DOES_NOT_COMPILE, buffers: &[&buffer], params: &[], groups: [1, 1, 1] };
     for _ in 0..2 {
@@ -101,7 +101,7 @@ fn a_shader_that_does_not_compile_is_the_works_fault() {
 
 #[test]
 fn work_that_was_refused_taints_its_buffers_and_nothing_else() {
-    let mut slot = small().open_slot().unwrap();
+    let mut slot = small().open_backend().unwrap();
     let safe = slot.allocate(Bytes(4)).unwrap();
     slot.write(&safe, Bytes::ZERO, &[7; 4]).unwrap();
     slot.charge_to(Arc::default());
@@ -122,11 +122,11 @@ fn a_loss_in_the_middle_of_work_never_gives_a_wrong_answer() {
     let gpu = small();
     let blur = Blur::new(64, 64, 3).unwrap();
     let pixels: Vec<f32> = (0..64 * 64).map(|i| (i % 97) as f32 / 97.0).collect();
-    let wanted = blur_full(&mut *CpuDevice::open().open_slot().unwrap(), blur, &pixels).unwrap();
+    let wanted = blur_full(&mut *CpuDevice::open().open_backend().unwrap(), blur, &pixels).unwrap();
     let (sender, first) = mpsc::channel();
     let worker_gpu = Arc::clone(&gpu);
     let worker = thread::spawn(move || {
-        let mut slot = worker_gpu.open_slot().unwrap();
+        let mut slot = worker_gpu.open_backend().unwrap();
         loop {
             match blur_full(&mut *slot, blur, &pixels) {
                 Ok(got) => assert!(got.iter().zip(&wanted).all(|(got, wanted)| (got - wanted).abs() < 1e-5)),
@@ -141,19 +141,19 @@ fn a_loss_in_the_middle_of_work_never_gives_a_wrong_answer() {
     let fault = worker.join().unwrap();
     assert!(matches!(fault, Fault::DeviceLost { .. }), "{fault:?}");
     gpu.reopen().unwrap();
-    check::known_answer(&mut *gpu.open_slot().unwrap()).unwrap();
+    check::known_answer(&mut *gpu.open_backend().unwrap()).unwrap();
     assert_eq!(gpu.memory().ours, Bytes::ZERO);
 }
 
 #[test]
 fn a_device_that_does_not_answer_in_time_is_stalled_and_can_be_reopened() {
     let gpu = open(&OpenOptions::default().with_answer_timeout(Duration::ZERO)).remove(0);
-    let mut slot = gpu.open_slot().unwrap();
+    let mut slot = gpu.open_backend().unwrap();
     // Far more work than is done between handing it over and asking for it.
     let blur = Blur::new(512, 512, Blur::RADIUS_LIMIT).unwrap();
     let fault = blur_full(&mut *slot, blur, &vec![0.5; 512 * 512]).unwrap_err();
     assert!(matches!(fault, Fault::Stalled { .. }), "{fault:?}");
     assert!(matches!(slot.allocate(Bytes(4)), Err(Fault::DeviceLost { .. })));
     gpu.reopen().unwrap();
-    gpu.open_slot().unwrap().allocate(Bytes(4)).unwrap();
+    gpu.open_backend().unwrap().allocate(Bytes(4)).unwrap();
 }

@@ -118,7 +118,7 @@ impl Entry {
 }
 
 fn known_answer(device: &dyn Device) -> Result<(), Fault> {
-    check::known_answer(&mut *device.open_slot()?)
+    check::known_answer(&mut *device.open_backend()?)
 }
 
 fn unused_because(listed: &Listed, checked: &Result<(), Fault>) -> Option<&'static str> {

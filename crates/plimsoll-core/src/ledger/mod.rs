@@ -1,5 +1,5 @@
 //! The memory ledger: how many bytes of each device are promised, and to whom.
-//! Never allocates device memory, waits, or picks a victim (that is `scheduler::room`).
+//! Never allocates device memory, waits, or picks a victim (that is `scheduler::evict`).
 //! Invariant: on every device, promised ≤ line at the moment of the promise.
 
 use smallvec::{SmallVec, smallvec};

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Step;
 use super::evaluate::{Draft, NOBODY, Simulator, Trace};
 use super::problem::{NEVER, Problem};
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// Of 100 moves, those that let a task on the chain overtake one it waited for …
 const OVERTAKE: usize = 40;
@@ -30,7 +30,7 @@ enum Change {
 pub(super) struct Climb<'p> {
     problem: &'p Problem,
     simulator: Simulator<'p>,
-    dice: Dice,
+    rng: Rng,
     draft: Draft,
     trace: Trace,
     /// The tasks that make the plan as long as it is, the last one first: each could not start before the next ended.
@@ -41,8 +41,8 @@ pub(super) struct Climb<'p> {
 
 impl<'p> Climb<'p> {
     pub(super) fn new(problem: &'p Problem, simulator: Simulator<'p>, draft: Draft, trace: Trace, seed: u64) -> Self {
-        let dice = Dice::new(seed);
-        let mut climb = Self { problem, simulator, dice, draft, trace, chain: Vec::new(), changes: SmallVec::new() };
+        let rng = Rng::new(seed);
+        let mut climb = Self { problem, simulator, rng, draft, trace, chain: Vec::new(), changes: SmallVec::new() };
         climb.find_chain();
         climb
     }
@@ -108,9 +108,9 @@ impl<'p> Climb<'p> {
 
     /// One move at a random place of the chain; sometimes none.
     fn change(&mut self) {
-        let Some(&task) = self.chain.get(self.dice.below(self.chain.len())) else { return };
+        let Some(&task) = self.chain.get(self.rng.below(self.chain.len())) else { return };
         let task = task as usize;
-        let throw = self.dice.below(100);
+        let throw = self.rng.below(100);
         if throw < OVERTAKE && self.trace.waited(task) {
             self.overtake(task);
         } else if throw < OVERTAKE + REHOME {
@@ -123,7 +123,7 @@ impl<'p> Climb<'p> {
     /// Ahead of the task that had the slot before, or of one further back that also began while this one waited.
     fn overtake(&mut self, task: usize) {
         let mut ahead_of = self.trace.slot_from[task];
-        while ahead_of != NOBODY && self.dice.below(2) == 0 {
+        while ahead_of != NOBODY && self.rng.below(2) == 0 {
             let further = self.trace.slot_from[ahead_of as usize];
             if further == NOBODY || self.trace.start[further as usize] < self.trace.ready[task] {
                 break;
@@ -137,12 +137,12 @@ impl<'p> Climb<'p> {
 
     /// To another class, half of the time with a rank from nearby.
     fn rehome(&mut self, task: usize) {
-        let class = self.dice.below(self.problem.classes);
+        let class = self.rng.below(self.problem.classes);
         if class == self.draft.class(task) || self.problem.cost(task, class) == NEVER {
             return;
         }
         self.set_class(task, class);
-        if self.dice.below(2) == 0 {
+        if self.rng.below(2) == 0 {
             let neighbour = self.neighbour(task);
             self.take_rank_of(task, neighbour);
         }
@@ -163,7 +163,7 @@ impl<'p> Climb<'p> {
     fn neighbour(&mut self, task: usize) -> usize {
         let rank = self.draft.rank[task] as usize;
         let (from, to) = (rank.saturating_sub(NEAR), (rank + NEAR + 1).min(self.problem.len));
-        self.draft.order[from + self.dice.below(to - from)] as usize
+        self.draft.order[from + self.rng.below(to - from)] as usize
     }
 
     fn set_class(&mut self, task: usize, class: usize) {

@@ -55,7 +55,7 @@ fn set() -> impl Strategy<Value = (Vec<KnownTask>, Vec<KnownDevice>)> {
     (1usize..4, devices).prop_flat_map(|(slots, rest)| {
         let mut devices = vec![KnownDevice { slots, free_at: Nanos::ZERO }];
         devices.extend(rest.iter().map(|&(device, _)| device));
-        let twin: Vec<bool> = rest.iter().map(|&(_, dice)| dice == 0).collect();
+        let twin: Vec<bool> = rest.iter().map(|&(_, rng)| rng == 0).collect();
         let count = devices.len();
         let task = (
             0u64..20,

@@ -282,7 +282,7 @@ impl<H: Host> Scheduler<H> {
         }
         for reference in &spec.references {
             let key = prepared_key(spec, rung, reference.content);
-            if state.shelf.presence(&key) == Presence::Absent && !state.shelf.is_expected(&key) {
+            if state.cache.presence(&key) == Presence::Absent && !state.cache.is_expected(&key) {
                 estimate.bring += cell.cost.reference(spec.units).map_or(Nanos::ZERO, |each| each.time);
             }
         }
@@ -310,7 +310,7 @@ impl<H: Host> Scheduler<H> {
         }
         let line = self.ledger.line(device);
         if wanted > line {
-            return Err(Refusal::NoRoom(Shortfall::NeverFits { device, wanted, line }));
+            return Err(Refusal::DoesNotFit(Shortfall::NeverFits { device, wanted, line }));
         }
         if wanted > self.ledger.free(device) && self.shortfall(device, spec, rung).is_some() {
             let patience = self.config.memory_wait_max;

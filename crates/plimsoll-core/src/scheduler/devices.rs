@@ -82,7 +82,7 @@ impl<H: Host> Scheduler<H> {
 
     /// A device's reference counts.
     pub fn residency(&self, device: DeviceId) -> ResidencyCounts {
-        self.device(device).shelf.counts
+        self.device(device).cache.counts
     }
 
     /// The device was opened and answered rightly: it may be given work.
@@ -146,7 +146,7 @@ impl<H: Host> Scheduler<H> {
         let promised = self.ledger.promised(device);
         self.note(now, || What::LineMoved { device, line, promised });
         if line > before {
-            self.room_appeared(now);
+            self.memory_freed(now);
         } else {
             self.step_off_what_no_longer_fits(now, device);
         }
@@ -191,7 +191,7 @@ impl<H: Host> Scheduler<H> {
 
     fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
         for device in &mut self.devices {
-            device.shelf.set_pinned(content, pinned);
+            device.cache.set_pinned(content, pinned);
         }
     }
 
@@ -207,7 +207,7 @@ impl<H: Host> Scheduler<H> {
         let state = self.device_mut(device);
         state.epoch += 1;
         let sessions = state.sessions.clear();
-        let references = state.shelf.start_epoch();
+        let references = state.cache.start_epoch();
         for warm in sessions {
             self.give_back(warm.lease);
             self.discarded.sessions.push(warm.session);

@@ -84,7 +84,7 @@ impl<H: Host> Scheduler<H> {
     /// Everything that holds a lease is known; the rest was promised to somebody outside.
     fn check_leases(&self) -> Result<(), String> {
         let warm: usize = self.devices.iter().map(|device| device.sessions.leases().count()).sum();
-        let resident: usize = self.devices.iter().map(|device| device.shelf.leases().count()).sum();
+        let resident: usize = self.devices.iter().map(|device| device.cache.leases().count()).sum();
         let own = self.runs.ids().filter_map(|id| self.runs.get(id)).filter(|run| run.session.is_own()).count();
         let known = self.runs.len() + own + warm + resident + self.leases_outside;
         if known != self.ledger.leases() {

@@ -91,11 +91,11 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn memo_of(&self, state: &TaskState<H::Job>, possible: &[Possible]) -> (Option<Memo>, Option<usize>) {
         let ladder = Some(state.spec.ladder.address());
         let candidates = possible.iter().map(|possible| possible.choice);
-        let has_room = |choice: Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
+        let fits_now = |choice: Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
         let worth_it = ladder == self.memo_hint
             && Self::is_plain(state)
             && guesses_hold(possible)
-            && candidates.clone().all(has_room);
+            && candidates.clone().all(fits_now);
         (worth_it.then(|| Memo { kind: Kind::of(&state.spec), candidates: candidates.collect() }), ladder)
     }
 }

@@ -8,7 +8,7 @@
 //! | `sequences.rs` | on which device is a sequence at home? |
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
-//! | `room.rs` | which idle session or reference goes to make room? |
+//! | `evict.rs` | which idle session or reference goes to make room? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
 //! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
@@ -23,13 +23,13 @@
 mod ahead;
 mod choose;
 mod devices;
+mod evict;
 mod failed_lately;
 mod invariants;
 mod learnt;
 mod memo;
 mod place;
 mod recover;
-mod room;
 mod sequences;
 mod settle;
 mod state;
@@ -47,7 +47,7 @@ use std::collections::BinaryHeap;
 pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
-pub use room::Discards;
+pub use evict::Discards;
 pub use settle::{Measured, Outcome, Report, Settled};
 pub use state::RunId;
 pub use submit::{NotTaken, Workloads};
@@ -249,7 +249,7 @@ impl<H: Host> Scheduler<H> {
     /// # Errors
     /// Where and why they do not fit.
     pub fn lease(&mut self, now: Moment, portions: &[(DeviceId, Bytes)]) -> Result<(LeaseId, Discards<H>), Shortfall> {
-        self.lease_with_room(now, portions)
+        self.lease_evicting(now, portions)
     }
 
     /// Takes back bytes that were promised to someone outside. A second return changes nothing.
@@ -257,7 +257,7 @@ impl<H: Host> Scheduler<H> {
         if self.ledger.release(lease).is_ok() {
             self.things_changed();
             self.leases_outside -= 1;
-            self.room_appeared(now);
+            self.memory_freed(now);
         }
     }
 

@@ -15,11 +15,11 @@ use crate::queue::QueueKey;
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
 
 /// A device is helped out only if its slots have more than this much queued: looking costs some microseconds.
-const HELP_WORTH: Nanos = Nanos::micros(200);
+const STEAL_WORTH: Nanos = Nanos::micros(200);
 /// Entries of ended tasks that a list may keep before it is swept.
 const LEFTOVERS: usize = 64;
 /// How often it asks.
-const HELP_PAUSE: Nanos = Nanos::millis(10);
+const STEAL_PAUSE: Nanos = Nanos::millis(10);
 
 impl<H: Host> Scheduler<H> {
     /// Chooses for a ready task and queues it, strands it, or ends it.
@@ -55,7 +55,7 @@ impl<H: Host> Scheduler<H> {
         target.backlog[spec.priority.level()] += estimate.occupies();
         target.queue.push(key, task);
         for reference in &spec.references {
-            target.shelf.expect(prepared_key(spec, &spec.ladder.rungs()[rung], reference.content));
+            target.cache.expect(prepared_key(spec, &spec.ladder.rungs()[rung], reference.content));
         }
         if !estimate.measured {
             self.workloads.cell_mut(spec.workload, name, device).exploring += 1;
@@ -75,7 +75,7 @@ impl<H: Host> Scheduler<H> {
         from.backlog[spec.priority.level()] -= estimate.occupies();
         let rung = &spec.ladder.rungs()[rung];
         for reference in &spec.references {
-            from.shelf.no_longer_expect(&prepared_key(spec, rung, reference.content));
+            from.cache.no_longer_expect(&prepared_key(spec, rung, reference.content));
         }
         if !estimate.measured {
             let cell = self.workloads.cell_mut(spec.workload, rung.name, device);
@@ -166,26 +166,26 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Memory came back somewhere: whoever waits for it should look again.
-    pub(super) fn room_appeared(&mut self, now: Moment) {
+    pub(super) fn memory_freed(&mut self, now: Moment) {
         let waiting = self.device_ids().filter(|device| !self.device(*device).queue.is_empty());
         self.wakes = waiting.fold(self.wakes, DeviceSet::with);
         self.place_stranded(now);
     }
 
     /// Whether so much is queued here that an idle device should look for something to take over.
-    pub(super) fn is_worth_helping(&self, device: DeviceId) -> bool {
+    pub(super) fn is_worth_stealing_from(&self, device: DeviceId) -> bool {
         let state = self.device(device);
         let queued: Nanos = state.backlog.iter().copied().sum();
-        queued.0 / state.width.slots() as u64 > HELP_WORTH.0
+        queued.0 / state.width.slots() as u64 > STEAL_WORTH.0
     }
 
     /// Wakes idle devices when this one has a long queue, so that they can take over what they would finish sooner.
-    pub(super) fn ask_for_help(&mut self, now: Moment, device: DeviceId) {
+    pub(super) fn wake_thieves(&mut self, now: Moment, device: DeviceId) {
         let state = self.device(device);
-        if now.since(state.help_asked) < HELP_PAUSE || !self.is_worth_helping(device) {
+        if now.since(state.thieves_woken) < STEAL_PAUSE || !self.is_worth_stealing_from(device) {
             return;
         }
-        self.device_mut(device).help_asked = now;
+        self.device_mut(device).thieves_woken = now;
         let idle = self
             .devices
             .iter()
@@ -208,7 +208,7 @@ fn exhausted(attempts: Vec<Attempt>, refusals: Vec<(&'static str, DeviceId, Refu
     let mut all = attempts;
     for (rung, device, refusal) in relevant {
         match &refusal {
-            Refusal::NoRoom(Shortfall::NeverFits { wanted, line, .. }) => {
+            Refusal::DoesNotFit(Shortfall::NeverFits { wanted, line, .. }) => {
                 let (least, highest) = smallest.unwrap_or((*wanted, *line));
                 smallest = Some((least.min(*wanted), highest.max(*line)));
             }

@@ -100,7 +100,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.give_back(run.lease);
         for key in &run.references {
-            if let Some((prepared, lease)) = self.device_mut(run.device).shelf.release(key, run.epoch) {
+            if let Some((prepared, lease)) = self.device_mut(run.device).cache.release(key, run.epoch) {
                 self.give_back(lease);
                 self.discarded.references.extend(prepared);
             }
@@ -223,7 +223,7 @@ impl<H: Host> Scheduler<H> {
         if !on.queue.is_empty() && on.spec.slots > 1 {
             self.wakes = self.wakes.with(device);
         }
-        self.ask_for_help(now, device);
+        self.wake_thieves(now, device);
     }
 
     /// Cancels a task in whatever state it is. Says whether it was still there.

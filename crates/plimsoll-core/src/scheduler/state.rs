@@ -9,7 +9,7 @@ use crate::health::{Ailment, Health};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::queue::{DeviceQueue, QueueKey};
-use crate::residency::{PreparedKey, Shelf};
+use crate::residency::{PreparedKey, ReferenceCache};
 use crate::sessions::{SessionKey, Sessions};
 use crate::stats::DeviceStats;
 use crate::task::{Priority, TaskSpec};
@@ -42,14 +42,14 @@ pub(super) struct DeviceState<H: Host> {
     pub(super) sessions: Sessions<H::Session>,
     /// Keys of the sessions that running tasks hold.
     pub(super) sessions_busy: SmallVec<[SessionKey; 8]>,
-    pub(super) shelf: Shelf<H::Prepared>,
+    pub(super) cache: ReferenceCache<H::Prepared>,
     /// Faults since the last run that gave a result.
     faults_in_a_row: u32,
     /// The task of the last of them: a task that fails over and over is counted once, it may be its own fault.
     blamed: Option<TaskId>,
     pub(super) stats: DeviceStats,
     /// When idle devices were last asked to help this one.
-    pub(super) help_asked: Moment,
+    pub(super) thieves_woken: Moment,
 }
 
 impl<H: Host> DeviceState<H> {
@@ -68,11 +68,11 @@ impl<H: Host> DeviceState<H> {
             ends_sum: 0,
             sessions: Sessions::default(),
             sessions_busy: SmallVec::new(),
-            shelf: Shelf::default(),
+            cache: ReferenceCache::default(),
             faults_in_a_row: 0,
             blamed: None,
             stats: DeviceStats::default(),
-            help_asked: Moment::START,
+            thieves_woken: Moment::START,
         }
     }
 

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use super::choose::{Choice, Chosen, prepared_key};
-use super::room::{Discards, Needs};
+use super::evict::{Discards, Needs};
 use super::state::{HeldSession, Holding, Phase, Run, RunId};
 use super::{Estimate, Host, Scheduler};
 use crate::error::{Attempt, Setback};
@@ -20,7 +20,7 @@ const LOOK: usize = 32;
 /// How often a task may be passed over before the device waits for it alone.
 const BYPASS_MAX: u16 = 64;
 /// How many tasks at the end of another device's queue an idle slot looks at.
-const HELP_LOOK: usize = 16;
+const STEAL_LOOK: usize = 16;
 
 /// A session for a run.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl<H: Host> Scheduler<H> {
         if let Some(task) = self.next_startable(now, device) {
             return self.start(now, task, None);
         }
-        self.take_over(now, device)
+        self.steal(now, device)
     }
 
     /// Another task for the slot of a run that was just taken, to be run right after it on the same session. For tasks
@@ -148,9 +148,9 @@ impl<H: Host> Scheduler<H> {
     /// What can be said of all references of a task together. One that another task prepares now is waited for, so
     /// that nothing is prepared twice.
     fn references_on(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Presence {
-        let shelf = &self.device(device).shelf;
+        let cache = &self.device(device).cache;
         let keys = spec.references.iter().map(|reference| prepared_key(spec, rung, reference.content));
-        keys.fold(Presence::Ready, |all, key| match (all, shelf.presence(&key)) {
+        keys.fold(Presence::Ready, |all, key| match (all, cache.presence(&key)) {
             (Presence::BeingPrepared, _) | (_, Presence::BeingPrepared) => Presence::BeingPrepared,
             (Presence::Absent, _) | (_, Presence::Absent) => Presence::Absent,
             (Presence::Ready, Presence::Ready) => Presence::Ready,
@@ -179,7 +179,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Nothing of its own to start: takes over a task that would finish sooner here than where it is queued.
-    fn take_over(&mut self, now: Moment, helper: DeviceId) -> Option<Assignment<H>> {
+    fn steal(&mut self, now: Moment, helper: DeviceId) -> Option<Assignment<H>> {
         if self.config.strategy.keeps_shares() {
             return None;
         }
@@ -187,10 +187,10 @@ impl<H: Host> Scheduler<H> {
         let mut gain = 0;
         for owner in self.device_ids().filter(|owner| *owner != helper) {
             let from = self.device(owner);
-            if !from.health.is_well() || !self.is_worth_helping(owner) {
+            if !from.health.is_well() || !self.is_worth_stealing_from(owner) {
                 continue;
             }
-            for task in from.queue.iter().rev().take(HELP_LOOK) {
+            for task in from.queue.iter().rev().take(STEAL_LOOK) {
                 if let Some((choice, sooner)) = self.sooner_here(now, task, owner, helper).filter(|(_, g)| *g > gain) {
                     gain = sooner;
                     best = Some((task, choice, owner));
@@ -304,7 +304,7 @@ impl<H: Host> Scheduler<H> {
     ) -> Option<crate::ledger::LeaseId> {
         let total = needs.total();
         let missing = total - self.ledger.free(device);
-        let mut freed = self.make_room(now, device, total, needs, discards);
+        let mut freed = self.evict_idle(now, device, total, needs, discards);
         if needs.absent > 0 {
             freed += self.trim_window(device, needs, discards);
         }
@@ -344,14 +344,14 @@ impl<H: Host> Scheduler<H> {
         let tick = self.next_use();
         let mut turns = SmallVec::new();
         for (at, key) in needs.references.iter().enumerate() {
-            if let Some(prepared) = self.device_mut(device).shelf.hit(key, tick) {
+            if let Some(prepared) = self.device_mut(device).cache.hit(key, tick) {
                 turns.push(ReferenceTurn::Ready(prepared));
                 continue;
             }
             let pinned = self.pins.contains_key(&key.content)
                 || self.tasks.get(task).is_some_and(|state| state.spec.references[at].pinned);
             let lease = self.ledger.reserve(device, needs.reference).expect("the whole footprint was checked before");
-            self.device_mut(device).shelf.miss(*key, needs.reference, lease, pinned, tick);
+            self.device_mut(device).cache.miss(*key, needs.reference, lease, pinned, tick);
             turns.push(ReferenceTurn::Prepare);
         }
         turns
@@ -362,7 +362,7 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.runs.get(run.0) else { return };
         let (device, epoch) = (state.device, state.epoch);
         let Some(key) = state.references.get(at).copied() else { return };
-        self.device_mut(device).shelf.ready(&key, epoch, prepared);
+        self.device_mut(device).cache.ready(&key, epoch, prepared);
         self.wakes = DeviceSet::with(self.wakes, device);
     }
 

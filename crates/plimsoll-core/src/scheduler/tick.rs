@@ -22,7 +22,7 @@ impl<H: Host> Scheduler<H> {
             self.stop_waiting_for_memory(now, device);
             self.find_stalled(now, device);
             // A run that takes far longer than predicted must not keep its queue from devices that are idle.
-            self.ask_for_help(now, device);
+            self.wake_thieves(now, device);
         }
     }
 
@@ -79,7 +79,7 @@ impl<H: Host> Scheduler<H> {
         let (free, wanted) = (self.ledger.free(device), self.queued_bytes(task));
         let Some(state) = self.tasks.get_mut(task) else { return };
         let Phase::Queued { rung, .. } = state.phase else { return };
-        let refusal = Refusal::NoRoom(Shortfall::NotNow { device, wanted, free });
+        let refusal = Refusal::DoesNotFit(Shortfall::NotNow { device, wanted, free });
         let rung = state.spec.ladder.rungs()[rung].name;
         state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
         state.short_since = None;

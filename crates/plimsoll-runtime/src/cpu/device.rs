@@ -56,7 +56,7 @@ impl Device for CpuDevice {
         MemoryReading { capacity, free, limit: self.limit, ours: self.gauge.now(), source }
     }
 
-    fn open_slot(&self) -> Result<Box<dyn Backend>, Fault> {
+    fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         Ok(Box::new(CpuBackend::new(Arc::clone(&self.gauge), self.ceiling)))
     }
 

@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn twin_follows_the_definition_at_every_edge() {
-        let mut slot = CpuDevice::open().open_slot().unwrap();
+        let mut slot = CpuDevice::open().open_backend().unwrap();
         for (width, height, radius) in [(1, 1, 3), (3, 5, 6), (17, 2, 4), (2, 19, 1), (16, 16, 0), (33, 31, 5)] {
             let blur = Blur::new(width, height, radius).unwrap();
             let pixels = noise(width * height);
@@ -319,7 +319,7 @@ mod tests {
         assert!(matches!(Blur::new(0, 5, 1), Err(BlurRefused::Size { .. })));
         assert!(matches!(Blur::new(usize::MAX, 2, 1), Err(BlurRefused::Size { .. })));
         assert_eq!(Blur::new(5, 5, 48), Err(BlurRefused::Radius(48)));
-        let mut slot = CpuDevice::open().open_slot().unwrap();
+        let mut slot = CpuDevice::open().open_backend().unwrap();
         let blur = Blur::new(4, 4, 1).unwrap();
         assert!(matches!(blur_full(&mut *slot, blur, &[0.0; 15]), Err(Fault::WorkFailed(_))));
         assert!(matches!(blur_strip(&mut *slot, blur, &[0.0; 16], 0), Err(Fault::WorkFailed(_))));

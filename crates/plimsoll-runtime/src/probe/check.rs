@@ -18,7 +18,7 @@ static NONCE: AtomicU32 = AtomicU32::new(NONCE_STEP);
 /// ```
 /// use plimsoll_runtime::{Device, check, cpu::CpuDevice};
 ///
-/// let mut slot = CpuDevice::open().open_slot()?;
+/// let mut slot = CpuDevice::open().open_backend()?;
 /// check::known_answer(&mut *slot)?;
 /// # Ok::<(), plimsoll_core::Fault>(())
 /// ```
@@ -86,7 +86,7 @@ mod tests {
     }
 
     fn check(tamper: impl FnMut(&mut [u32]) + Send) -> Result<(), Fault> {
-        let inner = CpuDevice::open().open_slot()?;
+        let inner = CpuDevice::open().open_backend()?;
         known_answer(&mut Liar { inner, tamper })
     }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_earlier_answer_does_not_pass() {
-        let inner = CpuDevice::open().open_slot().unwrap();
+        let inner = CpuDevice::open().open_backend().unwrap();
         let mut stale: Option<Vec<u32>> = None;
         let tamper = |words: &mut [u32]| words.copy_from_slice(stale.get_or_insert_with(|| words.to_vec()));
         let mut liar = Liar { inner, tamper };

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_add_up_exactly_over_all_levels_and_pieces() {
-        let mut slot = CpuDevice::open().open_slot().unwrap();
+        let mut slot = CpuDevice::open().open_backend().unwrap();
         for count in [0, 1, 2, 255, 257, 1023, 1024, 1025, 5000, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 7] {
             let values: Vec<f32> = (0..count).map(|i| (i % 5) as f32).collect();
             let wanted: u64 = (0..count as u64).map(|i| i % 5).sum();

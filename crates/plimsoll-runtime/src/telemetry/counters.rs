@@ -150,7 +150,7 @@ pub struct DeviceCounts {
     /// Tasks it took over from another.
     pub moved_here: u64,
     /// How often something idle was given up to make room.
-    pub made_room: u64,
+    pub evictions: u64,
     /// Sessions closed for that.
     pub sessions_closed: u64,
     /// References evicted for that.
@@ -168,7 +168,7 @@ impl DeviceCounts {
         Self {
             device,
             moved_here: 0,
-            made_room: 0,
+            evictions: 0,
             sessions_closed: 0,
             references_evicted: 0,
             quarantined: 0,
@@ -220,8 +220,8 @@ impl Totals {
             }
             What::AttemptFailed { rung, device, fault, .. } => self.row(device, rung, |row| row.failed(fault)),
             What::Moved { to, .. } => self.device(to, |counts| counts.moved_here += 1),
-            What::MadeRoom { device, sessions, references } => self.device(device, |counts| {
-                counts.made_room += 1;
+            What::Evicted { device, sessions, references } => self.device(device, |counts| {
+                counts.evictions += 1;
                 counts.sessions_closed += u64::from(sessions);
                 counts.references_evicted += u64::from(references);
             }),
@@ -389,15 +389,15 @@ mod tests {
         let facts = [
             What::Returned { device: CARD },
             What::Moved { task: TASK, from: DeviceId(0), to: CARD },
-            What::MadeRoom { device: CARD, sessions: 1, references: 3 },
-            What::MadeRoom { device: CARD, sessions: 2, references: 0 },
+            What::Evicted { device: CARD, sessions: 1, references: 3 },
+            What::Evicted { device: CARD, sessions: 2, references: 0 },
             What::Quarantined { device: CARD, ailment: Ailment::Lost },
             What::Gone { device: CARD },
         ];
         let expected = DeviceCounts {
             device: CARD,
             moved_here: 1,
-            made_room: 2,
+            evictions: 2,
             sessions_closed: 3,
             references_evicted: 3,
             quarantined: 1,

@@ -1,8 +1,8 @@
 //! A random box with random work and random faults, from a seed.
-//! Never draws from anything but the seed's dice.
+//! Never draws from anything but the seed's rng.
 
 use plimsoll_core::balancer::Strategy;
-use plimsoll_core::dice::Dice;
+use plimsoll_core::rng::Rng;
 use plimsoll_core::scheduler::Config;
 use plimsoll_core::task::{Priority, ReferenceUse, SessionShape};
 use plimsoll_core::{
@@ -17,7 +17,7 @@ const PRIORITIES: [Priority; Priority::LEVELS] =
 
 /// What a seed stands for.
 pub struct Scenario {
-    dice: Dice,
+    rng: Rng,
     gpus: usize,
     /// Whether a task may end for want of a device or memory.
     hostile: bool,
@@ -26,10 +26,10 @@ pub struct Scenario {
 impl Scenario {
     /// The scenario of this seed.
     pub fn new(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
-        let gpus = dice.below(5);
-        let hostile = dice.chance(0.2);
-        Self { dice, gpus, hostile }
+        let mut rng = Rng::new(seed);
+        let gpus = rng.below(5);
+        let hostile = rng.chance(0.2);
+        Self { rng, gpus, hostile }
     }
 
     /// Whether tasks may fail for want of a device: if not, every task that can succeed must.
@@ -51,37 +51,36 @@ impl Scenario {
     }
 
     fn config(&mut self) -> Config {
-        let strategy = if self.dice.chance(0.6) {
+        let strategy = if self.rng.chance(0.6) {
             Strategy::EarliestFinish
         } else {
-            Strategy::ALL[self.dice.below(Strategy::ALL.len())]
+            Strategy::ALL[self.rng.below(Strategy::ALL.len())]
         };
-        let queue_limit = self.dice.within(4, 200) as usize;
+        let queue_limit = self.rng.within(4, 200) as usize;
         Config { strategy, queue_limit, memory_wait_max: Nanos::seconds(2), ..Config::default() }
     }
 
     /// One CPU pool that always works, so that there is a last rung, and some GPUs that may not.
     fn devices(&mut self) -> Vec<VirtualGpu> {
-        let dice = &mut self.dice;
-        let cpu = VirtualGpu::new(DeviceKind::Cpu, dice.within(1, 9) as usize, 1.0, Bytes::gib(4));
+        let rng = &mut self.rng;
+        let cpu = VirtualGpu::new(DeviceKind::Cpu, rng.within(1, 9) as usize, 1.0, Bytes::gib(4));
         let mut devices = vec![cpu];
         for _ in 0..self.gpus {
-            let slots = dice.within(1, 4) as usize;
-            let memory = Bytes::mib(dice.within(32, 2_048));
-            let mut gpu = VirtualGpu::new(DeviceKind::Gpu, slots, dice.within(1, 40) as f64, memory);
-            if dice.chance(0.4) {
-                gpu.width_first = Some(dice.within(1, slots as u64 + 1) as usize);
-                gpu.at_once =
-                    (1..=slots).map(|at_once| (at_once as f64).powf(dice.below(100) as f64 / 100.0)).collect();
+            let slots = rng.within(1, 4) as usize;
+            let memory = Bytes::mib(rng.within(32, 2_048));
+            let mut gpu = VirtualGpu::new(DeviceKind::Gpu, slots, rng.within(1, 40) as f64, memory);
+            if rng.chance(0.4) {
+                gpu.width_first = Some(rng.within(1, slots as u64 + 1) as usize);
+                gpu.at_once = (1..=slots).map(|at_once| (at_once as f64).powf(rng.below(100) as f64 / 100.0)).collect();
             }
-            gpu.stall_after = Some(Nanos::millis(dice.within(200, 2_000)));
-            if dice.chance(0.6) {
-                gpu.faults = random_faults(dice);
+            gpu.stall_after = Some(Nanos::millis(rng.within(200, 2_000)));
+            if rng.chance(0.6) {
+                gpu.faults = random_faults(rng);
             }
             devices.push(gpu);
         }
         if self.hostile {
-            devices[0].faults = random_faults(&mut self.dice);
+            devices[0].faults = random_faults(&mut self.rng);
             devices[0].stall_after = Some(Nanos::seconds(1));
         }
         devices
@@ -89,9 +88,9 @@ impl Scenario {
 
     /// What all tasks of one sequence look like: equal, so that a device that took one can take the next.
     fn sequences(&mut self, workloads: &[WorkloadId]) -> Vec<TaskSpec> {
-        let count = self.dice.within(1, 4);
+        let count = self.rng.within(1, 4);
         let specs = (0..count).map(|id| {
-            let workload = workloads[self.dice.below(workloads.len())];
+            let workload = workloads[self.rng.below(workloads.len())];
             TaskSpec { sequence: Some(SequenceId(id)), ..self.spec(workload) }
         });
         specs.collect()
@@ -100,57 +99,57 @@ impl Scenario {
     fn fill(&mut self, world: &mut World, workloads: &[WorkloadId]) {
         world.watch_sequences();
         let sequences = self.sequences(workloads);
-        let count = self.dice.within(10, 120) as usize;
-        let references: Vec<ContentKey> = (0..self.dice.within(1, 60)).map(|at| ContentKey(u128::from(at))).collect();
+        let count = self.rng.within(10, 120) as usize;
+        let references: Vec<ContentKey> = (0..self.rng.within(1, 60)).map(|at| ContentKey(u128::from(at))).collect();
         let mut at = Moment::START;
         for job in 0..count {
-            if self.dice.chance(0.5) {
-                at = at + Nanos::micros(self.dice.within(1, 20_000));
+            if self.rng.chance(0.5) {
+                at = at + Nanos::micros(self.rng.within(1, 20_000));
             }
-            let workload = workloads[self.dice.below(workloads.len())];
+            let workload = workloads[self.rng.below(workloads.len())];
             let mut spec = self.spec(workload);
-            let in_sequence = self.dice.chance(0.25);
+            let in_sequence = self.rng.chance(0.25);
             if in_sequence {
-                spec = sequences[self.dice.below(sequences.len())].clone();
+                spec = sequences[self.rng.below(sequences.len())].clone();
             }
-            if !in_sequence && self.dice.chance(0.5) {
-                let content = references[self.dice.below(references.len())];
-                spec.references.push(ReferenceUse { content, pinned: self.dice.chance(0.1) });
+            if !in_sequence && self.rng.chance(0.5) {
+                let content = references[self.rng.below(references.len())];
+                spec.references.push(ReferenceUse { content, pinned: self.rng.chance(0.1) });
             }
             let predecessors = self.predecessors(job);
             let cost = self.cost(spec.units);
-            if self.dice.chance(0.05) {
-                spec.deadline = Some(at + Nanos::millis(self.dice.within(1, 500)));
+            if self.rng.chance(0.05) {
+                spec.deadline = Some(at + Nanos::millis(self.rng.within(1, 500)));
             }
             let arrived = world.arrive(at, spec, cost, predecessors);
-            if self.dice.chance(0.04) {
-                let panics = self.dice.chance(0.5);
+            if self.rng.chance(0.04) {
+                let panics = self.rng.chance(0.5);
                 world.sabotage(arrived, panics);
             }
-            if self.dice.chance(0.05) {
-                let delay = Nanos::micros(self.dice.within(0, 500_000));
+            if self.rng.chance(0.05) {
+                let delay = Nanos::micros(self.rng.within(0, 500_000));
                 world.cancel_at(at + delay, arrived);
             }
         }
     }
 
     fn predecessors(&mut self, job: usize) -> Vec<usize> {
-        if job == 0 || !self.dice.chance(0.25) {
+        if job == 0 || !self.rng.chance(0.25) {
             return Vec::new();
         }
-        (0..self.dice.within(1, 4)).map(|_| self.dice.below(job)).collect()
+        (0..self.rng.within(1, 4)).map(|_| self.rng.below(job)).collect()
     }
 
     fn spec(&mut self, workload: WorkloadId) -> TaskSpec {
-        let units = self.dice.within(1, 5_000) * 1_000;
+        let units = self.rng.within(1, 5_000) * 1_000;
         let ladder = self.ladder(units);
         let mut spec = TaskSpec::new(workload, ladder, units);
-        spec.session = SessionShape { params: self.dice.below(3) as u64, shape: units % 7 };
-        spec.priority = PRIORITIES[self.dice.below(PRIORITIES.len())];
-        if self.dice.chance(0.2) {
+        spec.session = SessionShape { params: self.rng.below(3) as u64, shape: units % 7 };
+        spec.priority = PRIORITIES[self.rng.below(PRIORITIES.len())];
+        if self.rng.chance(0.2) {
             spec.quality_min = Quality::new(0.5);
         }
-        if self.hostile && self.dice.chance(0.2) {
+        if self.hostile && self.rng.chance(0.2) {
             spec.strict = true;
         }
         spec
@@ -159,9 +158,9 @@ impl Scenario {
     /// Full on the GPU, a strip on the GPU, at lower quality on the GPU, on the CPU.
     fn ladder(&mut self, units: u64) -> Ladder {
         let full = Footprint {
-            session: Bytes(units * self.dice.within(1, 30)),
-            task: Bytes(units * self.dice.within(1, 60)),
-            reference: Bytes(units * self.dice.within(1, 20)),
+            session: Bytes(units * self.rng.within(1, 30)),
+            task: Bytes(units * self.rng.within(1, 60)),
+            reference: Bytes(units * self.rng.within(1, 20)),
         };
         let eighth = |bytes: Bytes| Bytes(bytes.0 / 8);
         let strip =
@@ -176,33 +175,33 @@ impl Scenario {
     }
 
     fn cost(&mut self, units: u64) -> Cost {
-        let per_unit = self.dice.within(1, 50);
+        let per_unit = self.rng.within(1, 50);
         Cost {
             cpu: Nanos(units * per_unit),
-            gpu: Nanos(units * self.dice.within(1, 60)),
-            open: Nanos::micros(self.dice.within(0, 20_000)),
-            bring: Nanos::micros(self.dice.within(0, 5_000)),
+            gpu: Nanos(units * self.rng.within(1, 60)),
+            open: Nanos::micros(self.rng.within(0, 20_000)),
+            bring: Nanos::micros(self.rng.within(0, 5_000)),
         }
     }
 
     /// Other programs come and go; a card is pulled.
     fn disturb(&mut self, world: &mut World) {
         for gpu in 1..=self.gpus as u16 {
-            for _ in 0..self.dice.below(4) {
-                let at = Moment(Nanos::millis(self.dice.within(0, 800)).0);
-                let bytes = Bytes::mib(self.dice.within(0, 1_024));
+            for _ in 0..self.rng.below(4) {
+                let at = Moment(Nanos::millis(self.rng.within(0, 800)).0);
+                let bytes = Bytes::mib(self.rng.within(0, 1_024));
                 world.others_at(at, DeviceId(gpu), bytes);
             }
-            if self.dice.chance(0.2) {
-                let at = Moment(Nanos::millis(self.dice.within(0, 400)).0);
+            if self.rng.chance(0.2) {
+                let at = Moment(Nanos::millis(self.rng.within(0, 400)).0);
                 world.lose_at(at, DeviceId(gpu));
             }
         }
     }
 }
 
-fn random_faults(dice: &mut Dice) -> Faults {
-    let mut rare = |most: f64| if dice.chance(0.4) { most * dice.below(100) as f64 / 100.0 } else { 0.0 };
+fn random_faults(rng: &mut Rng) -> Faults {
+    let mut rare = |most: f64| if rng.chance(0.4) { most * rng.below(100) as f64 / 100.0 } else { 0.0 };
     Faults {
         out_of_memory: rare(0.3),
         wrong_answer: rare(0.1),

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use plimsoll_core::dice::Dice;
 use plimsoll_core::line::{Margin, Memory};
+use plimsoll_core::rng::Rng;
 use plimsoll_core::scheduler::{
     Assignment, Config, DeviceSpec, Host, Measured, Order, Outcome, ReferenceTurn, RunId, SessionTurn, SetTask, Settled,
 };
@@ -165,7 +165,7 @@ impl VirtualState {
 pub struct World {
     scheduler: Scheduler<Pretend>,
     now: Moment,
-    dice: Dice,
+    rng: Rng,
     devices: Vec<VirtualState>,
     tasks: Vec<TaskTruth>,
     flights: Vec<Option<Flight>>,
@@ -196,7 +196,7 @@ impl World {
         Self {
             scheduler,
             now: Moment::START,
-            dice: Dice::new(seed),
+            rng: Rng::new(seed),
             devices: states,
             tasks: Vec::new(),
             flights: Vec::new(),
@@ -358,7 +358,7 @@ impl World {
     /// Sometimes a slot takes several runs at once. Returns how long those behind the first take.
     fn follow(&mut self, device: DeviceId, head: RunId, flight: usize) -> Result<Nanos, String> {
         let mut together = Nanos::ZERO;
-        while self.dice.chance(self.bites) {
+        while self.rng.chance(self.bites) {
             let Some(assignment) = self.scheduler.take_behind(self.now, head) else { break };
             let (behind, lands_at) = self.fly(device, assignment)?;
             together += lands_at.since(self.now);
@@ -382,8 +382,8 @@ impl World {
             self.end(ending.job, Err(ending.error));
         }
         for Order::Reopen(device) in self.scheduler.drain_orders() {
-            let fails = self.dice.chance(self.devices[device.index()].gpu.faults.reopen_fails);
-            let takes = Nanos::millis(self.dice.within(1, 50));
+            let fails = self.rng.chance(self.devices[device.index()].gpu.faults.reopen_fails);
+            let takes = Nanos::millis(self.rng.within(1, 50));
             self.plan(self.now + takes, Happening::Reopened(device, !fails));
         }
     }
@@ -499,7 +499,7 @@ impl World {
         let (faults, generation) = (state.gpu.faults.clone(), state.generation);
         let mut took = base.scaled(state.crowding() / state.gpu.speed);
         if faults.jitter > 0.0 {
-            took = took.scaled(1.0 + faults.jitter * self.dice.below(1000) as f64 / 1000.0);
+            took = took.scaled(1.0 + faults.jitter * self.rng.below(1000) as f64 / 1000.0);
         }
         if task.fails {
             return (took, Err(Fault::work(format!("work {job}"))));
@@ -507,19 +507,19 @@ impl World {
         if task.panics {
             return (took, Err(Fault::Panicked { message: format!("work {job}") }));
         }
-        if self.dice.chance(faults.out_of_memory) {
-            let moment = if self.dice.chance(0.5) { MemoryMoment::Open } else { MemoryMoment::Run };
+        if self.rng.chance(faults.out_of_memory) {
+            let moment = if self.rng.chance(0.5) { MemoryMoment::Open } else { MemoryMoment::Run };
             return (took.scaled(0.3), Err(Fault::OutOfMemory { moment, wanted: Bytes(1) }));
         }
-        if self.dice.chance(faults.wrong_answer) {
+        if self.rng.chance(faults.wrong_answer) {
             return (took, Err(Fault::WrongAnswer { detail: "simulated".into() }));
         }
-        if self.dice.chance(faults.stall) {
+        if self.rng.chance(faults.stall) {
             // It comes back long after everyone has stopped waiting, and claims success.
-            return (took + Nanos::seconds(self.dice.within(20, 200)), Ok(()));
+            return (took + Nanos::seconds(self.rng.within(20, 200)), Ok(()));
         }
-        if self.dice.chance(faults.lost) {
-            let at = self.now + Nanos(self.dice.within(1, took.0.max(2)));
+        if self.rng.chance(faults.lost) {
+            let at = self.now + Nanos(self.rng.within(1, took.0.max(2)));
             self.plan(at, Happening::Lose(device, generation));
         }
         (took, Ok(()))

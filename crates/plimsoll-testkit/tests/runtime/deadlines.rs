@@ -118,8 +118,8 @@ impl Device for Hanging {
     fn memory(&self) -> MemoryReading {
         self.inner.memory()
     }
-    fn open_slot(&self) -> Result<Box<dyn plimsoll_runtime::Backend>, Fault> {
-        self.inner.open_slot()
+    fn open_backend(&self) -> Result<Box<dyn plimsoll_runtime::Backend>, Fault> {
+        self.inner.open_backend()
     }
     fn reopen(&self) -> Result<(), Fault> {
         self.asked.open();

@@ -223,7 +223,7 @@ fn in_a_listener_costs_nobody_a_result() {
         let (entered, leave) = (Gate::default(), Gate::default());
         let late = Task::new(Piece::new(0).held(&entered, &leave)).deadline(Duration::from_millis(1));
         let late = orchestrator.submit(&work, late).unwrap();
-        let error = within(late, "the attendant lives and sees the deadline").err().unwrap().error;
+        let error = within(late, "the watchdog lives and sees the deadline").err().unwrap().error;
         assert!(matches!(error, TaskError::DeadlinePassed { .. }), "{error}");
         leave.open();
     });

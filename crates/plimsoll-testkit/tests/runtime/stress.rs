@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_core::dice::Dice;
+use plimsoll_core::rng::Rng;
 use plimsoll_core::{Bytes, Fault, Footprint, Ladder, Place, Rung, TaskError};
 use plimsoll_runtime::{Device, Orchestrator, Reference, Task, check};
 use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
@@ -30,8 +30,8 @@ enum Fate {
     Forgotten,
 }
 
-fn fate(dice: &mut Dice) -> Fate {
-    match dice.below(40) {
+fn fate(rng: &mut Rng) -> Fate {
+    match rng.below(40) {
         0 | 1 => Fate::Fails,
         2 => Fate::Panics,
         3 | 4 => Fate::Cancelled,
@@ -41,10 +41,10 @@ fn fate(dice: &mut Dice) -> Fate {
     }
 }
 
-fn piece(dice: &mut Dice, value: u64, fate: Fate) -> Piece {
-    let bytes = Bytes::mib(1 + dice.below(40) as u64);
-    let piece = Piece::new(value).ladder(ladder(bytes)).params(value % 3).shape(dice.below(4) as u64);
-    let kernel = dice.below(4) == 0;
+fn piece(rng: &mut Rng, value: u64, fate: Fate) -> Piece {
+    let bytes = Bytes::mib(1 + rng.below(40) as u64);
+    let piece = Piece::new(value).ladder(ladder(bytes)).params(value % 3).shape(rng.below(4) as u64);
+    let kernel = rng.below(4) == 0;
     piece.units(bytes.0).on_run(move |rung, context| {
         if rung == "gpu" {
             let _held = context.backend.allocate(bytes)?;
@@ -62,15 +62,15 @@ fn piece(dice: &mut Dice, value: u64, fate: Fate) -> Piece {
 
 /// Makes trouble until told to stop.
 fn trouble(gpus: &[Arc<VirtualDevice>], stop: &AtomicBool) {
-    let mut dice = Dice::new(99);
+    let mut rng = Rng::new(99);
     while !stop.load(Ordering::SeqCst) {
-        let gpu = &gpus[dice.below(gpus.len())];
+        let gpu = &gpus[rng.below(gpus.len())];
         let calls = gpu.calls();
-        match dice.below(6) {
+        match rng.below(6) {
             0 => gpu.lose(),
             1 => gpu.add_fault(ScriptedFault::WrongAnswer { read: calls.reads + 1 }),
             2 => gpu.add_fault(ScriptedFault::Lost { launch: calls.launches + 2 }),
-            3 => gpu.occupy(Bytes::mib(dice.below(90) as u64)),
+            3 => gpu.occupy(Bytes::mib(rng.below(90) as u64)),
             _ => gpu.add_fault(ScriptedFault::OutOfMemory { allocation: calls.allocations + 3 }),
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -93,12 +93,12 @@ fn a_storm_of_tasks_and_faults() {
                 .map(|thread| {
                     let (orchestrator, work, references, resolved) = (&orchestrator, &work, &references, &resolved);
                     scope.spawn(move || {
-                        let mut dice = Dice::new(thread);
+                        let mut rng = Rng::new(thread);
                         let mut tickets = Vec::new();
                         for n in 0..TASKS {
-                            let (value, fate) = (thread * 10_000 + n, fate(&mut dice));
-                            let mut task = Task::new(piece(&mut dice, value, fate));
-                            let with = dice.below(6);
+                            let (value, fate) = (thread * 10_000 + n, fate(&mut rng));
+                            let mut task = Task::new(piece(&mut rng, value, fate));
+                            let with = rng.below(6);
                             if let Some(reference) = references.get(with) {
                                 task = task.reference(reference);
                             }

@@ -39,7 +39,7 @@ const CHAINS_MAX: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Distributor {
-    staff: Arc<Staff>,
+    pool: Arc<Pool>,
     chains: Mutex<Vec<(u64, Registered<ChainWorkload>)>>,
 }
 
@@ -81,7 +81,7 @@ impl Default for DistributorOptions {
 pub struct NoDevices;
 
 /// Who does the work: what every stream of a distributor shares.
-pub(super) struct Staff {
+pub(super) struct Pool {
     pub(super) orchestrator: Orchestrator,
     only: Vec<DeviceId>,
     rung: Option<&'static str>,
@@ -100,8 +100,8 @@ impl Distributor {
         let DistributorOptions { strategy, weights, only, rung, names, orchestrator } = options;
         let described = orchestrator.devices(devices).strategy(strategy);
         let described = weights.into_iter().fold(described, |described, (at, weight)| described.weight(at, weight));
-        let staff = Staff { orchestrator: described.build(), only, rung, names };
-        Ok(Self { staff: Arc::new(staff), chains: Mutex::default() })
+        let pool = Pool { orchestrator: described.build(), only, rung, names };
+        Ok(Self { pool: Arc::new(pool), chains: Mutex::default() })
     }
 
     /// Does a chain to one frame and waits for it. To a chain that looks at other frames, it is the only one of its
@@ -110,7 +110,7 @@ impl Distributor {
     /// # Errors
     /// [`FrameError`] if the chain cannot be done to it, or no device could.
     pub fn dispatch(&self, frame: Frame, chain: &Chain) -> Result<FrameDone, FrameError<Infallible>> {
-        let mut flow = Flow::new(&self.staff, self.registered(chain), AtHand([frame].into_iter()));
+        let mut flow = Flow::new(&self.pool, self.registered(chain), AtHand([frame].into_iter()));
         flow.next().expect("a frame that went in ends with a result or an error")
     }
 
@@ -123,7 +123,7 @@ impl Distributor {
         frames: impl IntoIterator<Item = Frame>,
         chain: &Chain,
     ) -> Result<Vec<FrameDone>, FrameError<Infallible>> {
-        let mut flow = Flow::new(&self.staff, self.registered(chain), AtHand(frames.into_iter()));
+        let mut flow = Flow::new(&self.pool, self.registered(chain), AtHand(frames.into_iter()));
         std::iter::from_fn(|| flow.next()).collect()
     }
 
@@ -161,7 +161,7 @@ impl Distributor {
         frames: impl Iterator<Item = Result<Frame, E>> + Send + 'static,
         chain: &Chain,
     ) -> FrameStream<E> {
-        FrameStream::new(&self.staff, self.registered(chain), Intake::start(frames))
+        FrameStream::new(&self.pool, self.registered(chain), Intake::start(frames))
     }
 
     /// Does a chain to image files: as [`Distributor::stream`], with files read by tasks of the same orchestrator.
@@ -170,18 +170,18 @@ impl Distributor {
         files: impl IntoIterator<Item = PathBuf, IntoIter: Send + 'static>,
         chain: &Chain,
     ) -> FrameStream<ImageFileError> {
-        let files = ImageFiles::new(&self.staff, Box::new(files.into_iter()));
-        FrameStream::new(&self.staff, self.registered(chain), files)
+        let files = ImageFiles::new(&self.pool, Box::new(files.into_iter()));
+        FrameStream::new(&self.pool, self.registered(chain), files)
     }
 
     /// Writes frames as image files, by tasks of the same orchestrator.
     pub fn image_writer(&self) -> ImageWriter {
-        ImageWriter::new(&self.staff)
+        ImageWriter::new(&self.pool)
     }
 
     /// The orchestrator, for its reports, its profile, or other work on the same devices.
     pub fn orchestrator(&self) -> &Orchestrator {
-        &self.staff.orchestrator
+        &self.pool.orchestrator
     }
 
     fn registered(&self, chain: &Chain) -> Registered<ChainWorkload> {
@@ -193,13 +193,13 @@ impl Distributor {
         if chains.len() >= CHAINS_MAX {
             chains.remove(0);
         }
-        let registered = self.staff.orchestrator.register(ChainWorkload::new(chain.clone()));
+        let registered = self.pool.orchestrator.register(ChainWorkload::new(chain.clone()));
         chains.push((fingerprint, registered.clone()));
         registered
     }
 }
 
-impl Staff {
+impl Pool {
     /// The devices that may work on frames.
     pub(super) fn metered(&self) -> impl Iterator<Item = Metered> {
         let chosen = |id: &DeviceId| self.only.is_empty() || self.only.contains(id);

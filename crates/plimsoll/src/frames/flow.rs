@@ -12,7 +12,7 @@ use plimsoll_core::scheduler::Report;
 use plimsoll_image::frames::{ChainWorkload, Format, Frame, PlanError};
 use plimsoll_runtime::{Registered, TaskFailure, TaskResult, Ticket};
 
-use super::distributor::Staff;
+use super::distributor::Pool;
 use super::error::FrameError;
 use super::meter::{FrameMeter, FrameStats};
 use super::source::{Broken, Source};
@@ -39,11 +39,11 @@ pub struct FrameStream<E>(Flow<Box<dyn Source<Error = E> + Send>>);
 
 impl<E> FrameStream<E> {
     pub(super) fn new(
-        staff: &Arc<Staff>,
+        pool: &Arc<Pool>,
         chain: Registered<ChainWorkload>,
         source: impl Source<Error = E> + Send + 'static,
     ) -> Self {
-        Self(Flow::new(staff, chain, Box::new(source)))
+        Self(Flow::new(pool, chain, Box::new(source)))
     }
 
     /// Ends when the sign is raised, after the frames that were delivered until then.
@@ -79,7 +79,7 @@ impl<E> Iterator for FrameStream<E> {
 
 /// Frames from any source.
 pub(super) struct Flow<S: Source> {
-    staff: Arc<Staff>,
+    pool: Arc<Pool>,
     /// `None` once it has nothing more to give.
     source: Option<S>,
     tasks: Tasks,
@@ -97,10 +97,10 @@ pub(super) struct Flow<S: Source> {
 }
 
 impl<S: Source> Flow<S> {
-    pub(super) fn new(staff: &Arc<Staff>, chain: Registered<ChainWorkload>, source: S) -> Self {
+    pub(super) fn new(pool: &Arc<Pool>, chain: Registered<ChainWorkload>, source: S) -> Self {
         Self {
-            meter: FrameMeter::start(staff.metered(), Arc::downgrade(staff)),
-            staff: Arc::clone(staff),
+            meter: FrameMeter::start(pool.metered(), Arc::downgrade(pool)),
+            pool: Arc::clone(pool),
             source: Some(source),
             tasks: Tasks::new(chain),
             under_way: VecDeque::new(),
@@ -180,7 +180,7 @@ impl<S: Source> Flow<S> {
                 None => self.end_input(None),
             }
             while let Some(task) = self.tasks.next_ready() {
-                self.under_way.push_back(UnderWay::begin(&self.staff, self.tasks.workload(), task));
+                self.under_way.push_back(UnderWay::begin(&self.pool, self.tasks.workload(), task));
             }
         }
     }
@@ -246,9 +246,9 @@ enum Claim {
 }
 
 impl UnderWay {
-    fn begin(staff: &Staff, chain: &Registered<ChainWorkload>, task: FrameTask) -> Self {
+    fn begin(pool: &Pool, chain: &Registered<ChainWorkload>, task: FrameTask) -> Self {
         let FrameTask { number, bytes, task } = task;
-        let claim = match staff.orchestrator.submit(chain, staff.allowed(task)) {
+        let claim = match pool.orchestrator.submit(chain, pool.allowed(task)) {
             Ok(ticket) => Claim::Ticket(ticket),
             Err(refused) => Claim::Refused(refused.into()),
         };

@@ -16,7 +16,7 @@ use plimsoll_image::frames::Frame;
 use plimsoll_image::frames::stream::{ReadImageError, read_image, write_image};
 use plimsoll_runtime::{Registered, Task, TaskFailure, TaskResult, Ticket, workload};
 
-use super::distributor::Staff;
+use super::distributor::Pool;
 use super::source::{Broken, Given, Source};
 
 type Work<I, O> = workload::Function<I, O, fn(&I) -> Result<O, Infallible>>;
@@ -40,7 +40,7 @@ pub enum ImageFileError {
 
 /// Image files as a source of frames.
 pub(super) struct ImageFiles {
-    staff: Arc<Staff>,
+    pool: Arc<Pool>,
     read: Registered<Read>,
     files: Box<dyn Iterator<Item = PathBuf> + Send>,
     reading: VecDeque<Result<Ticket<Result<Frame, ReadImageError>>, TaskFailure>>,
@@ -48,10 +48,10 @@ pub(super) struct ImageFiles {
 }
 
 impl ImageFiles {
-    pub(super) fn new(staff: &Arc<Staff>, files: Box<dyn Iterator<Item = PathBuf> + Send>) -> Self {
+    pub(super) fn new(pool: &Arc<Pool>, files: Box<dyn Iterator<Item = PathBuf> + Send>) -> Self {
         let read: fn(&PathBuf) -> Result<_, Infallible> = |path| Ok(read_image(path));
-        let read = staff.orchestrator.register(workload::function("read image", read));
-        Self { staff: Arc::clone(staff), read, files, reading: VecDeque::new(), most: at_once(staff) }
+        let read = pool.orchestrator.register(workload::function("read image", read));
+        Self { pool: Arc::clone(pool), read, files, reading: VecDeque::new(), most: at_once(pool) }
     }
 }
 
@@ -64,7 +64,7 @@ impl Source for ImageFiles {
         {
             // Nothing can be done to a frame before it is read, so reading goes first.
             let task = Task::new(path).priority(Priority::High);
-            self.reading.push_back(self.staff.orchestrator.submit(&self.read, task).map_err(TaskFailure::from));
+            self.reading.push_back(self.pool.orchestrator.submit(&self.read, task).map_err(TaskFailure::from));
         }
         let ended = match self.reading.front_mut() {
             None => return Poll::Ready(None),
@@ -79,17 +79,17 @@ impl Source for ImageFiles {
 /// Writes frames as image files: see [`Distributor::image_writer`](super::Distributor::image_writer).
 #[must_use = "files are whole only after `finish`"]
 pub struct ImageWriter {
-    staff: Arc<Staff>,
+    pool: Arc<Pool>,
     write: Registered<Write>,
     writing: VecDeque<Ticket<Result<(), EncodeError>>>,
     most: usize,
 }
 
 impl ImageWriter {
-    pub(super) fn new(staff: &Arc<Staff>) -> Self {
+    pub(super) fn new(pool: &Arc<Pool>) -> Self {
         let write: fn(&(PathBuf, Frame)) -> Result<_, Infallible> = |(path, frame)| Ok(write_image(path, frame));
-        let write = staff.orchestrator.register(workload::function("write image", write));
-        Self { staff: Arc::clone(staff), write, writing: VecDeque::new(), most: at_once(staff) }
+        let write = pool.orchestrator.register(workload::function("write image", write));
+        Self { pool: Arc::clone(pool), write, writing: VecDeque::new(), most: at_once(pool) }
     }
 
     /// Begins to write a frame, once there is room for one more file under way. The ending of its name says how it is
@@ -102,7 +102,7 @@ impl ImageWriter {
             self.wait_for_first()?;
         }
         let task = Task::new((path, frame)).priority(Priority::High);
-        let ticket = self.staff.orchestrator.submit(&self.write, task);
+        let ticket = self.pool.orchestrator.submit(&self.write, task);
         self.writing.push_back(ticket.map_err(|refused| ImageFileError::Task(refused.into()))?);
         Ok(())
     }
@@ -125,8 +125,8 @@ impl ImageWriter {
 }
 
 /// Files open at once: one for each core, and one to go on with.
-fn at_once(staff: &Staff) -> usize {
-    let cpus = staff.orchestrator.devices().filter(|(_, facts)| facts.kind == DeviceKind::Cpu);
+fn at_once(pool: &Pool) -> usize {
+    let cpus = pool.orchestrator.devices().filter(|(_, facts)| facts.kind == DeviceKind::Cpu);
     cpus.map(|(_, facts)| facts.slots).sum::<usize>() + 1
 }
 

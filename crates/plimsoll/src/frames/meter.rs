@@ -11,7 +11,7 @@ use plimsoll_core::window::StreamDevice;
 use plimsoll_core::{Attempt, DeviceId, Nanos, Setback, TaskError};
 use serde::Serialize;
 
-use super::distributor::Staff;
+use super::distributor::Pool;
 
 /// Weight of the latest frame in the moving average of what a frame takes.
 const PACE_ALPHA: f64 = 0.1;
@@ -71,7 +71,7 @@ pub struct DeviceFrames {
 pub struct FrameMeter {
     counts: Arc<Mutex<Counts>>,
     /// Gone, and with it the devices, once the distributor and all its streams are.
-    staff: Weak<Staff>,
+    pool: Weak<Pool>,
 }
 
 #[derive(Debug)]
@@ -106,15 +106,15 @@ struct Counted {
 }
 
 impl FrameMeter {
-    pub(super) fn start(devices: impl IntoIterator<Item = Metered>, staff: Weak<Staff>) -> Self {
+    pub(super) fn start(devices: impl IntoIterator<Item = Metered>, pool: Weak<Pool>) -> Self {
         let devices = devices.into_iter().map(Counted::new).collect();
         let counts = Arc::new(Mutex::new(Counts { started: Instant::now(), ran: None, devices }));
-        Self { counts, staff }
+        Self { counts, pool }
     }
 
     /// The figures as they stand.
     pub fn stats(&self) -> FrameStats {
-        let reports = self.staff.upgrade().map(|staff| staff.orchestrator.reports()).unwrap_or_default();
+        let reports = self.pool.upgrade().map(|pool| pool.orchestrator.reports()).unwrap_or_default();
         let mut counts = self.counts();
         for report in &reports {
             if let Some(counted) = counts.device(report.device) {

@@ -16,12 +16,12 @@ pub(crate) fn format() -> Format {
 }
 
 pub(crate) fn frame(number: u64) -> Frame {
-    let mut dice = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut rng = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let bytes = (0..format().frame_bytes()).map(|_| {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        (dice >> 32) as u8
+        rng ^= rng << 13;
+        rng ^= rng >> 7;
+        rng ^= rng << 17;
+        (rng >> 32) as u8
     });
     Frame::new(format(), bytes.collect()).expect("as many bytes as the format says")
 }

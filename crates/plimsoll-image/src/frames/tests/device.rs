@@ -99,5 +99,5 @@ fn what_a_gpu_never_computed_is_a_wrong_answer() {
     let found = plimsoll_wgpu::discover();
     let card = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
     let gpu = card.open(&plimsoll_wgpu::OpenOptions::default()).expect("the device opens").remove(0);
-    a_pass_that_computes_nothing(&mut *gpu.open_slot().unwrap());
+    a_pass_that_computes_nothing(&mut *gpu.open_backend().unwrap());
 }

@@ -58,7 +58,7 @@ fn every_layout_comes_back_from_a_gpu() {
     let found = plimsoll_wgpu::discover();
     let card = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
     let gpu = card.open(&plimsoll_wgpu::OpenOptions::default()).expect("the device opens").remove(0);
-    there_and_back(&mut *gpu.open_slot().unwrap());
+    there_and_back(&mut *gpu.open_backend().unwrap());
 }
 
 /// A picture may be grey in three planes that are one.

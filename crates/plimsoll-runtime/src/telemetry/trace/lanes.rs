@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn what_one_slot_took_at_once_lies_in_one_lane() {
         let mut lanes = Lanes::new(8);
-        let bite = [2, 3, 1].map(|length| (lanes.hold(Moment(10)), Nanos(length)));
-        let begins = bite.map(|(held, length)| {
+        let batch = [2, 3, 1].map(|length| (lanes.hold(Moment(10)), Nanos(length)));
+        let begins = batch.map(|(held, length)| {
             lanes.let_go(held.expect("held"));
             lanes.lay(held, Moment(10), Moment(17), length).expect("it fits").begin
         });

@@ -115,8 +115,8 @@ impl Recorder {
                     self.cut(at, task, run, Some(end));
                 }
             }
-            What::MadeRoom { device, sessions, references } => {
-                self.instant("made room", at, device, Args::MadeRoom { sessions, references });
+            What::Evicted { device, sessions, references } => {
+                self.instant("evicted", at, device, Args::Evicted { sessions, references });
             }
             What::Quarantined { device, ailment } => {
                 self.tasks.queue_emptied(device, at);
@@ -260,7 +260,7 @@ impl Recorder {
             | What::Started { device, .. }
             | What::Ran { device, .. }
             | What::AttemptFailed { device, .. }
-            | What::MadeRoom { device, .. }
+            | What::Evicted { device, .. }
             | What::Quarantined { device, .. }
             | What::Returned { device }
             | What::Gone { device }

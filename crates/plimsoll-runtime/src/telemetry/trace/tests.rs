@@ -175,7 +175,7 @@ fn any_what() -> impl Strategy<Value = What> {
             What::AttemptFailed { task, rung, device, fault }
         }),
         3 => (task(), ends).prop_map(|(task, end)| What::Ended { task, end }),
-        1 => device().prop_map(|device| What::MadeRoom { device, sessions: 1, references: 0 }),
+        1 => device().prop_map(|device| What::Evicted { device, sessions: 1, references: 0 }),
         1 => device().prop_map(|device| What::Quarantined { device, ailment: Ailment::Stalled }),
         1 => device().prop_map(|device| What::Returned { device }),
         1 => device().prop_map(|device| What::Gone { device }),

@@ -43,7 +43,7 @@ pub(super) enum Args<'a> {
     Cut { task: Named, bytes: Bytes, end: Option<End> },
     Placed { task: Named, rung: &'a str, expected_us: Micros },
     Moved { task: Named, from: DeviceId },
-    MadeRoom { sessions: u16, references: u16 },
+    Evicted { sessions: u16, references: u16 },
     Quarantined { ailment: Ailment },
     Width { slots: u16 },
     None {},

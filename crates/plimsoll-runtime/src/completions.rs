@@ -1,6 +1,6 @@
 //! Where results wait for whoever asked for them, and for nobody else.
-//! Never drops a letter; holds at most as many as its owner has tasks in the queue.
-//! Invariant: a letter posted before or during a wait ends that wait (`tests::loom_a_letter_ends_the_wait`).
+//! Never drops a completion; holds at most as many as its owner has tasks in the queue.
+//! Invariant: a completion posted before or during a wait ends that wait (`tests::loom_a_completion_ends_the_wait`).
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex, lock};
 
-pub(crate) struct Mailbox<T> {
+pub(crate) struct CompletionQueue<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
 }
 
 struct State<T> {
-    letters: VecDeque<T>,
+    completions: VecDeque<T>,
     waiting: usize,
     waker: Option<Waker>,
 }
 
-impl<T> Mailbox<T> {
+impl<T> CompletionQueue<T> {
     pub(crate) fn new() -> Self {
-        let state = State { letters: VecDeque::new(), waiting: 0, waker: None };
+        let state = State { completions: VecDeque::new(), waiting: 0, waker: None };
         Self { state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    /// Puts a letter in. If another follows at once, only the last of them wakes whoever waits.
-    pub(crate) fn post(&self, letter: T, another_follows: bool) {
+    /// Puts a completion in. If another follows at once, only the last of them wakes whoever waits.
+    pub(crate) fn post(&self, completion: T, another_follows: bool) {
         let mut state = lock(&self.state);
-        state.letters.push_back(letter);
+        state.completions.push_back(completion);
         if another_follows {
             return;
         }
@@ -44,20 +44,20 @@ impl<T> Mailbox<T> {
     }
 
     pub(crate) fn take(&self) -> Option<T> {
-        lock(&self.state).letters.pop_front()
+        lock(&self.state).completions.pop_front()
     }
 
     /// Takes everything that is there into `out`.
     pub(crate) fn take_all(&self, out: &mut VecDeque<T>) {
-        out.append(&mut lock(&self.state).letters);
+        out.append(&mut lock(&self.state).completions);
     }
 
-    /// Waits for a letter until the deadline.
+    /// Waits for a completion until the deadline.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Option<T> {
         let mut state = lock(&self.state);
         loop {
-            if let Some(letter) = state.letters.pop_front() {
-                return Some(letter);
+            if let Some(completion) = state.completions.pop_front() {
+                return Some(completion);
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
@@ -74,8 +74,8 @@ impl<T> Mailbox<T> {
 
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<T> {
         let mut state = lock(&self.state);
-        match state.letters.pop_front() {
-            Some(letter) => Poll::Ready(letter),
+        match state.completions.pop_front() {
+            Some(completion) => Poll::Ready(completion),
             None => {
                 state.waker = Some(context.waker().clone());
                 Poll::Pending
@@ -92,33 +92,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loom_a_letter_ends_the_wait() {
+    fn loom_a_completion_ends_the_wait() {
         loom::model(|| {
-            let mailbox = Arc::new(Mailbox::new());
-            let other = Arc::clone(&mailbox);
+            let completions = Arc::new(CompletionQueue::new());
+            let other = Arc::clone(&completions);
             let poster = thread::spawn(move || other.post(7, false));
-            assert_eq!(mailbox.wait_until(None), Some(7));
+            assert_eq!(completions.wait_until(None), Some(7));
             poster.join().unwrap();
-            assert_eq!(mailbox.take(), None);
+            assert_eq!(completions.take(), None);
         });
     }
 
     #[test]
-    fn loom_two_letters_reach_two_waiters() {
+    fn loom_two_completions_reach_two_waiters() {
         loom::model(|| {
-            let mailbox = Arc::new(Mailbox::new());
+            let completions = Arc::new(CompletionQueue::new());
             let waiter = {
-                let mailbox = Arc::clone(&mailbox);
-                thread::spawn(move || mailbox.wait_until(None).unwrap())
+                let completions = Arc::clone(&completions);
+                thread::spawn(move || completions.wait_until(None).unwrap())
             };
             let poster = {
-                let mailbox = Arc::clone(&mailbox);
+                let completions = Arc::clone(&completions);
                 thread::spawn(move || {
-                    mailbox.post(1, true);
-                    mailbox.post(2, false);
+                    completions.post(1, true);
+                    completions.post(2, false);
                 })
             };
-            let here = mailbox.wait_until(None).unwrap();
+            let here = completions.wait_until(None).unwrap();
             let there = waiter.join().unwrap();
             poster.join().unwrap();
             assert_eq!(here + there, 3);

@@ -78,9 +78,9 @@ impl<H: Host> Scheduler<H> {
         };
         for reference in &spec.references {
             let key = prepared_key(spec, rung, reference.content);
-            match state.shelf.presence(&key) {
+            match state.cache.presence(&key) {
                 Presence::Absent => needs.absent += 1,
-                Presence::BeingPrepared | Presence::Ready => needs.kept += state.shelf.idle_bytes_of(&key),
+                Presence::BeingPrepared | Presence::Ready => needs.kept += state.cache.idle_bytes_of(&key),
             }
             needs.references.push(key);
         }
@@ -96,21 +96,21 @@ impl<H: Host> Scheduler<H> {
     /// How many bytes are missing now, even if everything idle went.
     pub(super) fn shortfall(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Option<Bytes> {
         let needs = self.needs(device, spec, rung);
-        let missing = needs.total() - (self.room_with_idle_gone(device) - needs.kept);
+        let missing = needs.total() - (self.free_with_idle_evicted(device) - needs.kept);
         (missing > Bytes::ZERO).then_some(missing)
     }
 
     /// Bytes that could be promised if everything idle went. A line that moved below what is promised must first be
     /// made good before anything idle counts as room.
-    fn room_with_idle_gone(&self, device: DeviceId) -> Bytes {
+    fn free_with_idle_evicted(&self, device: DeviceId) -> Bytes {
         let state = self.device(device);
-        let idle = state.sessions.idle_bytes() + state.shelf.idle_bytes();
+        let idle = state.sessions.idle_bytes() + state.cache.idle_bytes();
         let overdrawn = self.ledger.promised(device) - self.ledger.line(device);
         self.ledger.free(device) + (idle - overdrawn)
     }
 
     /// Gives up idle things, the least useful first, until this many bytes are free. Returns the bytes freed.
-    pub(super) fn make_room(
+    pub(super) fn evict_idle(
         &mut self,
         now: Moment,
         device: DeviceId,
@@ -121,21 +121,21 @@ impl<H: Host> Scheduler<H> {
         let mut freed = Bytes::ZERO;
         let (sessions_before, references_before) = (discards.sessions.len(), discards.references.len());
         while self.ledger.free(device) < wanted {
-            let Some(bytes) = self.give_up_one(device, keep, discards) else { break };
+            let Some(bytes) = self.evict_one(device, keep, discards) else { break };
             freed += bytes;
         }
         let sessions = (discards.sessions.len() - sessions_before) as u16;
         let references = (discards.references.len() - references_before) as u16;
         if sessions + references > 0 {
-            self.note(now, || What::MadeRoom { device, sessions, references });
+            self.note(now, || What::Evicted { device, sessions, references });
         }
         freed
     }
 
-    fn give_up_one(&mut self, device: DeviceId, keep: &Needs, discards: &mut Discards<H>) -> Option<Bytes> {
+    fn evict_one(&mut self, device: DeviceId, keep: &Needs, discards: &mut Discards<H>) -> Option<Bytes> {
         let state = self.device_mut(device);
         let session = state.sessions.victim(Some(&keep.session_key));
-        let reference = state.shelf.victim(&keep.references);
+        let reference = state.cache.victim(&keep.references);
         let session_first = match (session, reference) {
             (Some((_, session_used)), Some((_, pinned, used))) => pinned || session_used <= used,
             (session, _) => session.is_some(),
@@ -145,7 +145,7 @@ impl<H: Host> Scheduler<H> {
             discards.sessions.push(warm.session);
             (warm.lease, warm.bytes)
         } else {
-            let (prepared, lease, bytes) = state.shelf.evict(&reference?.0)?;
+            let (prepared, lease, bytes) = state.cache.evict(&reference?.0)?;
             discards.references.push(prepared);
             (lease, bytes)
         };
@@ -156,14 +156,14 @@ impl<H: Host> Scheduler<H> {
     /// Keeps the number of references without a handle within the window.
     pub(super) fn trim_window(&mut self, device: DeviceId, keep: &Needs, discards: &mut Discards<H>) -> Bytes {
         let state = self.device_mut(device);
-        let Some(key) = state.shelf.beyond_window(&keep.references) else { return Bytes::ZERO };
-        let Some((prepared, lease, bytes)) = state.shelf.evict(&key) else { return Bytes::ZERO };
+        let Some(key) = state.cache.beyond_window(&keep.references) else { return Bytes::ZERO };
+        let Some((prepared, lease, bytes)) = state.cache.evict(&key) else { return Bytes::ZERO };
         discards.references.push(prepared);
         self.give_back(lease);
         bytes
     }
 
-    pub(super) fn lease_with_room(
+    pub(super) fn lease_evicting(
         &mut self,
         now: Moment,
         portions: &[(DeviceId, Bytes)],
@@ -174,14 +174,14 @@ impl<H: Host> Scheduler<H> {
             if wanted > line || device.index() >= self.devices.len() {
                 return Err(Shortfall::NeverFits { device, wanted, line });
             }
-            let free = self.room_with_idle_gone(device);
+            let free = self.free_with_idle_evicted(device);
             if wanted > free {
                 return Err(Shortfall::NotNow { device, wanted, free });
             }
         }
         let mut discards = Discards::default();
         for &(device, wanted) in &portions {
-            self.make_room(now, device, wanted, &Needs::nothing(), &mut discards);
+            self.evict_idle(now, device, wanted, &Needs::nothing(), &mut discards);
         }
         let reserved = self.ledger.reserve_all(&portions);
         self.things_changed();

@@ -5,15 +5,15 @@
 /// SplitMix64: one multiply-xor round per number, and no state to warm up.
 ///
 /// ```
-/// use plimsoll_core::dice::Dice;
-/// let (mut a, mut b) = (Dice::new(7), Dice::new(7));
+/// use plimsoll_core::rng::Rng;
+/// let (mut a, mut b) = (Rng::new(7), Rng::new(7));
 /// assert_eq!(a.below(1000), b.below(1000));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
-    /// Dice with this seed.
+impl Rng {
+    /// Rng with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -1,4 +1,4 @@
-//! The attendant: one thread that does what is due when no worker would notice.
+//! The watchdog: one thread that does what is due when no worker would notice.
 //! Deadlines, stalls, devices to reopen, memory to read again. Never runs a task.
 //! Invariant: with nothing to do it sleeps without a time limit and uses no processor time.
 
@@ -10,10 +10,10 @@ use std::time::Duration;
 use plimsoll_core::scheduler::Order;
 use plimsoll_core::{DeviceId, Fault};
 
-use crate::bells::Held;
 use crate::device::Device;
+use crate::monitor::Guard;
 use crate::probe::check;
-use crate::shared::{Board, Shared, Stage};
+use crate::shared::{Shared, Stage, State};
 
 /// How often memory is read and stalls are looked for while there is work.
 const ROUND: Duration = Duration::from_millis(250);
@@ -38,37 +38,37 @@ fn attend_until_closing(shared: &Arc<Shared>) {
 
 /// Sleeps and ticks until there are orders or it is time to read memory; `None` when the orchestrator closes.
 fn wait_for_orders(shared: &Shared) -> Option<Vec<Order>> {
-    let mut board = shared.lock();
+    let mut state = shared.lock();
     loop {
-        if board.stage == Stage::Closing {
-            shared.release(board);
+        if state.stage == Stage::Closing {
+            shared.release(state);
             return None;
         }
         let now = shared.now();
-        board.scheduler.tick(now);
-        let due = board.scheduler.next_tick();
-        let orders = take_orders(&mut board);
-        let busy = board.scheduler.unsettled() > 0;
+        state.scheduler.tick(now);
+        let due = state.scheduler.next_tick();
+        let orders = take_orders(&mut state);
+        let busy = state.scheduler.unsettled() > 0;
         if !orders.is_empty() {
-            shared.release(board);
+            shared.release(state);
             return Some(orders);
         }
         let until_due = due.map(|due| Duration::from(due.since(now)));
         let nap = if busy { Some(until_due.map_or(ROUND, |due| due.min(ROUND))) } else { until_due };
-        board.attendant_dozes = nap.is_none_or(|nap| nap > ROUND);
-        board = shared.release_to_sleep(board, shared.attendant_bell(), nap);
-        board.attendant_dozes = false;
-        if busy && board.orders.is_empty() {
-            shared.release(board);
+        state.watchdog_dozes = nap.is_none_or(|nap| nap > ROUND);
+        state = shared.release_to_wait(state, shared.watchdog_condvar(), nap);
+        state.watchdog_dozes = false;
+        if busy && state.orders.is_empty() {
+            shared.release(state);
             shared.refresh_memory();
-            board = shared.lock();
+            state = shared.lock();
         }
     }
 }
 
-fn take_orders(board: &mut Held<'_, Board>) -> Vec<Order> {
-    let mut orders = std::mem::take(&mut board.orders);
-    orders.extend(board.scheduler.drain_orders());
+fn take_orders(state: &mut Guard<'_, State>) -> Vec<Order> {
+    let mut orders = std::mem::take(&mut state.orders);
+    orders.extend(state.scheduler.drain_orders());
     orders
 }
 
@@ -87,19 +87,19 @@ fn reopen(shared: &Shared, device: DeviceId) {
     let bring_back = || opened.device.reopen().and_then(|()| prove(&opened.device)).is_ok();
     let is_back = catch_unwind(AssertUnwindSafe(bring_back)).unwrap_or(false);
     opened.generation.fetch_add(1, Ordering::Release);
-    let mut board = shared.lock();
+    let mut state = shared.lock();
     let now = shared.now();
     if is_back {
-        board.scheduler.device_opened(now, device);
+        state.scheduler.device_opened(now, device);
     } else {
-        board.scheduler.device_failed_to_open(now, device);
-        // When to try again is the attendant's to wait for.
-        board.ring(shared.attendant_bell());
+        state.scheduler.device_failed_to_open(now, device);
+        // When to try again is the watchdog's to wait for.
+        state.notify_one(shared.watchdog_condvar());
     }
-    shared.release(board);
+    shared.release(state);
 }
 
 /// A device counts once it has executed something and the answer was right.
 pub(crate) fn prove(device: &Arc<dyn Device>) -> Result<(), Fault> {
-    check::known_answer(&mut *device.open_slot()?)
+    check::known_answer(&mut *device.open_backend()?)
 }
