@@ -1,6 +1,7 @@
 //! Who goes first: priority, age and deadline folded into one number that never has to be computed again.
 //! Never looks at devices or memory.
-//! Invariant: a task waits for later, more urgent ones at most [`AGEING_STEP`] per level of difference.
+//! Invariant: a task waits for later, more urgent ones at most [`AGEING_STEP`] per level of difference; only
+//! [`Priority::Critical`] goes before everything else for ever.
 
 use crate::{Moment, Nanos, Priority};
 
@@ -8,15 +9,19 @@ use crate::{Moment, Nanos, Priority};
 /// of a batch, and let a background task through after eight seconds of nothing but urgent ones.
 pub const AGEING_STEP: Nanos = Nanos::seconds(2);
 
-/// A task's turn: the moment at which a task of [`Priority::Critical`] submitted then would stand beside it.
+/// A task's turn. Smaller goes first.
 ///
 /// Urgency counts as having come earlier, so waiting tasks overtake by age alone and the order of a queue is fixed
-/// when a task enters it. A deadline pulls a task forward as far as its own run needs.
+/// when a task enters it. A deadline pulls a task forward as far as its own run needs, but by one level at the most:
+/// background work with a deadline stays background work.
 pub fn turn(submitted: Moment, priority: Priority, deadline: Option<Moment>, run: Nanos) -> Moment {
     let levels_below = (Priority::LEVELS - 1 - priority.level()) as u64;
+    if levels_below == 0 {
+        return Moment::START;
+    }
     let by_age = submitted + Nanos(AGEING_STEP.0 * levels_below);
     match deadline {
-        Some(deadline) => by_age.min((deadline - run).max(submitted)),
+        Some(deadline) => by_age.min((deadline - run).max(by_age - AGEING_STEP)),
         None => by_age,
     }
 }
@@ -33,16 +38,24 @@ mod tests {
     fn urgent_goes_first_until_the_other_has_aged() {
         assert!(plain(100, Priority::High) < plain(0, Priority::Normal));
         assert!(plain(2_100, Priority::High) > plain(0, Priority::Normal));
-        assert!(plain(7_900, Priority::Critical) < plain(0, Priority::Background));
-        assert!(plain(8_100, Priority::Critical) > plain(0, Priority::Background));
+        assert!(plain(5_900, Priority::High) < plain(0, Priority::Background));
+        assert!(plain(6_100, Priority::High) > plain(0, Priority::Background));
     }
 
     #[test]
-    fn a_deadline_pulls_forward_by_what_the_run_needs() {
-        let due = Moment(Nanos::millis(500).0);
-        let pulled = turn(Moment(0), Priority::Low, Some(due), Nanos::millis(200));
-        assert_eq!(pulled, Moment(Nanos::millis(300).0));
-        let hopeless = turn(Moment(0), Priority::Low, Some(due), Nanos::seconds(9));
-        assert_eq!(hopeless, Moment(0), "never before its own submission");
+    fn critical_goes_first_for_ever() {
+        for other in [Priority::Background, Priority::Low, Priority::Normal, Priority::High] {
+            assert!(plain(1_000_000_000, Priority::Critical) < plain(0, other));
+        }
+    }
+
+    #[test]
+    fn a_deadline_pulls_forward_by_what_the_run_needs_and_by_one_level_at_most() {
+        let ms = |at| Moment(Nanos::millis(at).0);
+        let pulled = |due, run| turn(Moment(0), Priority::Low, Some(ms(due)), Nanos::millis(run));
+        assert_eq!(pulled(5_500, 200), ms(5_300), "six seconds without a deadline");
+        assert_eq!(pulled(9_000, 200), ms(6_000), "it would be in time anyway");
+        assert_eq!(pulled(500, 200), ms(4_000), "as one of normal priority");
+        assert_eq!(pulled(500, 9_000), ms(4_000), "hopeless");
     }
 }

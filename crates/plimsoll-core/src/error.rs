@@ -25,7 +25,7 @@ pub enum Refusal {
     Unwell(Ailment),
     /// The device is given up on.
     Gone(Ailment),
-    /// It needs more memory than the line, or than is free now.
+    /// It needs more memory than the device has for us, or than is free now.
     DoesNotFit(Shortfall),
     /// It ran out of memory here before, at this size or a smaller one.
     FailedBefore {
@@ -43,6 +43,8 @@ pub enum Refusal {
     SequenceElsewhere,
     /// The strategy picked another device, or this device has a better rung for it.
     OtherDevicePicked,
+    /// A rung of better quality fits, and would not be too late.
+    BetterQualityFits,
 }
 
 impl Refusal {
@@ -67,6 +69,7 @@ impl fmt::Display for Refusal {
             Self::FinishesLater { by } => write!(f, "would finish {by} later"),
             Self::SequenceElsewhere => write!(f, "its sequence is on another device"),
             Self::OtherDevicePicked => write!(f, "the strategy picked another device"),
+            Self::BetterQualityFits => write!(f, "a better quality fits"),
         }
     }
 }
@@ -89,6 +92,8 @@ pub enum Setback {
     Refused(Refusal),
     /// It ran and failed.
     Failed(Fault),
+    /// It gave a result, but its device was found not to be trusted while it ran.
+    Distrusted,
 }
 
 impl fmt::Display for Attempt {
@@ -97,6 +102,7 @@ impl fmt::Display for Attempt {
         match &self.setback {
             Setback::Refused(refusal) => write!(f, "{refusal}"),
             Setback::Failed(fault) => write!(f, "{fault}"),
+            Setback::Distrusted => write!(f, "its device could not be trusted while it ran"),
         }
     }
 }
@@ -112,14 +118,14 @@ pub enum TaskError {
     /// No allowed rung fits under the line of any allowed device.
     /// Raise the limit, free memory, allow a lower quality, or make the task smaller.
     #[error(
-        "never fits: the smallest rung needs {needed}, the highest line is {line}; \
+        "never fits: the smallest rung needs {needed}, the largest device has {line} for us; \
          raise the memory limit, free memory, or make the task smaller{}",
         listed(attempts)
     )]
     NeverFits {
         /// What the least demanding allowed rung needs.
         needed: Bytes,
-        /// The highest line among the allowed devices.
+        /// The highest that the line of an allowed device can be.
         line: Bytes,
         /// Every refusal.
         attempts: Vec<Attempt>,
@@ -187,4 +193,16 @@ pub enum SubmitRefusal {
     /// The workload is not registered here.
     #[error("the workload is not registered with this orchestrator")]
     UnknownWorkload,
+    /// A task that should have succeeded first was never submitted here. Name tasks of the same orchestrator.
+    #[error("{task}, which should come first, was not submitted to this orchestrator")]
+    UnknownPredecessor {
+        /// The task that was named.
+        task: TaskId,
+    },
+    /// A task that should have succeeded first ended so long ago that nobody knows how. Leave it out if it succeeded.
+    #[error("{task}, which should come first, ended too long ago to tell how; leave it out if it succeeded")]
+    ForgottenPredecessor {
+        /// The task that was named.
+        task: TaskId,
+    },
 }

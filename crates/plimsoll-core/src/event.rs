@@ -35,6 +35,8 @@ pub enum FaultKind {
     Panicked,
     /// The work failed.
     WorkFailed,
+    /// It gave a result, but its device could not be trusted while it ran.
+    Distrusted,
 }
 
 /// How a task ended.
@@ -135,6 +137,17 @@ pub enum What {
         /// Why.
         fault: FaultKind,
     },
+    /// Its slot did not come to it and gave it back: it was not started after all.
+    PutBack {
+        /// Which task.
+        task: TaskId,
+        /// The rung that it had been started on.
+        rung: &'static str,
+        /// On which device.
+        device: DeviceId,
+        /// The references that it had found prepared.
+        hits: u16,
+    },
     /// It ended.
     Ended {
         /// Which task.
@@ -142,7 +155,7 @@ pub enum What {
         /// How.
         end: End,
     },
-    /// Something idle was given up to make room.
+    /// Something idle was evicted, to free memory.
     Evicted {
         /// On this device.
         device: DeviceId,

@@ -82,25 +82,36 @@ impl FromIterator<DeviceId> for DeviceSet {
 /// A workload registered with a scheduler.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct WorkloadId(pub u16);
+pub struct WorkloadId(pub u32);
 
 impl WorkloadId {
     /// No workload has this one.
-    pub const NONE: Self = Self(u16::MAX);
+    pub const NONE: Self = Self(u32::MAX);
 }
 
-/// A task: a place in the scheduler's table and the generation of that place, so an old name never means a new task.
+/// A task: its scheduler, a place in that scheduler's table, and the generation of that place. So an old name never
+/// means a new task, nor a task of one scheduler that of another.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);
 
 impl TaskId {
-    pub(crate) fn new(index: u32, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | u64::from(index))
+    /// Places that a table can have: 22 bits of the name.
+    pub(crate) const PLACES_MAX: usize = 1 << 22;
+    /// Schedulers that can be told apart: 10 bits of the name.
+    pub(crate) const OWNERS: u16 = 1 << 10;
+
+    pub(crate) fn new(owner: u16, index: u32, generation: u32) -> Self {
+        let owner = u64::from(owner % Self::OWNERS);
+        Self(u64::from(generation) << 32 | owner << 22 | u64::from(index))
     }
 
     pub(crate) fn index(self) -> usize {
-        (self.0 & 0xffff_ffff) as usize
+        (self.0 & 0x3f_ffff) as usize
+    }
+
+    pub(crate) fn owner(self) -> u16 {
+        (self.0 >> 22 & 0x3ff) as u16
     }
 
     pub(crate) fn generation(self) -> u32 {
@@ -138,6 +149,16 @@ impl fmt::Display for ContentKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_id_keeps_all_its_parts() {
+        let last = TaskId::PLACES_MAX as u32 - 1;
+        for (owner, index, generation) in [(0, 0, 0), (7, 5, 9), (TaskId::OWNERS - 1, last, u32::MAX)] {
+            let id = TaskId::new(owner, index, generation);
+            assert_eq!((id.owner(), id.index(), id.generation()), (owner, index as usize, generation));
+        }
+        assert_eq!(TaskId::new(TaskId::OWNERS, 1, 1), TaskId::new(0, 1, 1), "owners are counted round");
+    }
 
     #[test]
     fn a_device_set_holds_what_was_put_in() {

@@ -33,6 +33,11 @@ impl Default for Margin {
 }
 
 impl Margin {
+    /// The highest that the line can ever be: what it would be if nobody else used the device.
+    pub fn ceiling(self, memory: Memory) -> Bytes {
+        self.line(Memory { free: memory.capacity, ..memory })
+    }
+
     /// The line: capacity − what others use now, less the margin, under the limit.
     ///
     /// A limit is a size somebody chose on purpose, so the margin is not taken off it again.
@@ -54,6 +59,13 @@ mod tests {
         assert_eq!(margin.line(memory), Bytes(30), "half of the 60 that others leave us");
         let after_we_grew = Memory { free: Bytes(10), ours: Bytes(50), ..memory };
         assert_eq!(margin.line(after_we_grew), Bytes(30), "our own growth does not move the line");
+    }
+
+    #[test]
+    fn the_ceiling_is_the_line_of_a_device_that_nobody_else_uses() {
+        let memory = Memory { capacity: Bytes(100), free: Bytes(10), ours: Bytes(5) };
+        assert_eq!(Margin { share: 0.85, limit: None }.ceiling(memory), Bytes(85));
+        assert_eq!(Margin { share: 0.85, limit: Some(Bytes(64)) }.ceiling(memory), Bytes(64));
     }
 
     #[test]

@@ -52,6 +52,8 @@ struct Resident<R> {
     users: u32,
     last_used: u64,
     pinned: bool,
+    /// Its handle is gone: it goes with its last user, unless somebody else uses it meanwhile.
+    leaves: bool,
     returns: u64,
 }
 
@@ -148,6 +150,7 @@ impl<R: Clone> ReferenceCache<R> {
             self.idle_bytes -= item.bytes;
         }
         item.users += 1;
+        item.leaves = false;
         item.last_used = tick;
         self.counts.hits += 1;
         Some(prepared)
@@ -164,7 +167,7 @@ impl<R: Clone> ReferenceCache<R> {
             }
             None => 0,
         };
-        let item = Resident { bytes, lease, prepared: None, users: 1, last_used: tick, pinned, returns };
+        let item = Resident { bytes, lease, prepared: None, users: 1, last_used: tick, pinned, leaves: false, returns };
         self.items.insert((key, self.epoch), item);
     }
 
@@ -179,7 +182,7 @@ impl<R: Clone> ReferenceCache<R> {
     pub(crate) fn release(&mut self, key: &PreparedKey, epoch: u32) -> Option<(Option<R>, LeaseId)> {
         let item = self.items.get_mut(&(*key, epoch))?;
         item.users = item.users.saturating_sub(1);
-        if item.prepared.is_none() || (item.users == 0 && epoch != self.epoch) {
+        if item.prepared.is_none() || (item.users == 0 && (epoch != self.epoch || item.leaves)) {
             return self.items.remove(&(*key, epoch)).map(|item| (item.prepared, item.lease));
         }
         if item.users == 0 {
@@ -188,11 +191,26 @@ impl<R: Clone> ReferenceCache<R> {
         None
     }
 
-    /// Marks or unmarks all that was prepared from this content.
-    pub(crate) fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
+    /// Somebody holds a handle to this content.
+    pub(crate) fn hold(&mut self, content: ContentKey) {
         for (_, item) in self.items.iter_mut().filter(|((key, _), _)| key.content == content) {
-            item.pinned = pinned;
+            (item.pinned, item.leaves) = (true, false);
         }
+    }
+
+    /// Nobody holds a handle to this content any more: what is idle comes back now, the rest leaves with its last user.
+    pub(crate) fn let_go(&mut self, content: ContentKey) -> Vec<(R, LeaseId)> {
+        for (_, item) in self.items.iter_mut().filter(|((key, _), _)| key.content == content) {
+            (item.pinned, item.leaves) = (false, true);
+        }
+        let epoch = self.epoch;
+        let is_idle = |(key, made): &(PreparedKey, u32), item: &mut Resident<R>| {
+            key.content == content && *made == epoch && item.is_idle()
+        };
+        let mut idle: Vec<_> = self.items.extract_if(is_idle).collect();
+        idle.sort_unstable_by_key(|(key, _)| *key);
+        self.idle_bytes -= idle.iter().map(|(_, item)| item.bytes).sum();
+        idle.into_iter().filter_map(|(_, item)| Some((item.prepared?, item.lease))).collect()
     }
 
     /// The idle item that should go first, and when it was last worth keeping.
@@ -219,11 +237,14 @@ impl<R: Clone> ReferenceCache<R> {
     }
 
     /// The idle item without a handle that is one too many, if there is one.
-    pub(crate) fn beyond_window(&self, keep: &[PreparedKey]) -> Option<PreparedKey> {
-        if self.items.len() < WINDOW || self.items.values().filter(|item| !item.pinned).count() < WINDOW {
-            return None;
-        }
-        self.victim(keep).filter(|&(_, pinned, _)| !pinned).map(|(key, ..)| key)
+    pub(crate) fn beyond_window(&self) -> Option<PreparedKey> {
+        let is_window_full = self.items.len() > WINDOW && self.without_handle() > WINDOW;
+        self.victim(&[]).filter(|&(_, pinned, _)| is_window_full && !pinned).map(|(key, ..)| key)
+    }
+
+    /// Idle items that nobody holds a handle to.
+    pub(crate) fn without_handle(&self) -> usize {
+        self.items.values().filter(|item| item.is_idle() && !item.pinned).count()
     }
 
     /// Starts a new epoch: nothing prepared so far is found again. What nobody uses comes back at once.
@@ -253,7 +274,7 @@ mod tests {
 
     fn lease() -> LeaseId {
         let mut ledger = Ledger::default();
-        ledger.set_line(DeviceId(0), Bytes(1));
+        ledger.set_line(DeviceId(0), Bytes(1), Bytes(1));
         ledger.reserve(DeviceId(0), Bytes(1)).unwrap()
     }
 
@@ -312,11 +333,33 @@ mod tests {
 
     #[test]
     fn the_window_bounds_what_has_no_handle() {
-        let mut cache = cache_of(WINDOW as u128 - 1);
-        assert_eq!(cache.beyond_window(&[]), None);
-        cache.miss(key(99), Bytes(10), lease(), true, 99);
-        assert_eq!(cache.beyond_window(&[]), None, "a handle does not count");
-        cache.miss(key(98), Bytes(10), lease(), false, 98);
-        assert_eq!(cache.beyond_window(&[]), Some(key(0)));
+        let mut cache = cache_of(WINDOW as u128);
+        assert_eq!(cache.beyond_window(), None);
+        let add = |cache: &mut ReferenceCache<u128>, content, pinned| {
+            cache.miss(key(content), Bytes(10), lease(), pinned, content as u64);
+            cache.ready(&key(content), 0, content);
+            cache.release(&key(content), 0);
+        };
+        add(&mut cache, 99, true);
+        assert_eq!(cache.beyond_window(), None, "a handle does not count");
+        add(&mut cache, 98, false);
+        assert_eq!(cache.beyond_window(), Some(key(0)));
+        cache.hit(&key(1), 100);
+        assert_eq!(cache.beyond_window(), None, "nor does what is in use");
+    }
+
+    #[test]
+    fn what_was_let_go_leaves_unless_somebody_else_uses_it() {
+        let mut cache = cache_of(2);
+        for content in [0, 1] {
+            cache.hold(ContentKey(content));
+        }
+        cache.hit(&key(1), 5);
+        assert_eq!(cache.let_go(ContentKey(0)).len(), 1);
+        assert!(cache.let_go(ContentKey(1)).is_empty(), "in use");
+        cache.hit(&key(1), 6);
+        assert!(cache.release(&key(1), 0).is_none() && cache.release(&key(1), 0).is_none(), "used without a handle");
+        assert_eq!((cache.presence(&key(0)), cache.presence(&key(1))), (Presence::Absent, Presence::Ready));
+        assert_eq!(cache.idle_bytes(), Bytes(10));
     }
 }

@@ -126,6 +126,16 @@ impl Ladder {
         self.0.as_ptr().addr()
     }
 
+    /// The best quality that any of its rungs gives.
+    pub(crate) fn best_quality(&self) -> Quality {
+        self.0.iter().map(|rung| rung.quality).max().unwrap_or_default()
+    }
+
+    /// Whether its rungs do not all give the same quality.
+    pub(crate) fn has_several_qualities(&self) -> bool {
+        self.0.iter().any(|rung| rung.quality != self.0[0].quality)
+    }
+
     /// The rungs, best first.
     pub fn rungs(&self) -> &[Rung] {
         &self.0

@@ -10,7 +10,7 @@ use crate::{Bytes, ContentKey, DeviceSet, Ladder, Moment, Quality, SequenceId, T
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// When nothing else wants the device.
+    /// After everything else, but for what was submitted more than a few seconds later: see [`crate::arbiter`].
     Background,
     /// May wait.
     Low,
@@ -19,7 +19,7 @@ pub enum Priority {
     Normal,
     /// Someone is waiting for it.
     High,
-    /// Before everything else.
+    /// Before everything else, however long that has waited.
     Critical,
 }
 
@@ -72,7 +72,7 @@ pub struct TaskSpec {
     pub deadline: Option<Moment>,
     /// Rungs below this quality are refused.
     pub quality_min: Quality,
-    /// No ladder: the first rung that the caller allowed, or an error.
+    /// No ladder: the best rung that this machine and the caller allow, or an error.
     pub strict: bool,
     /// The only rung allowed, if the caller named one.
     pub rung: Option<&'static str>,
@@ -110,26 +110,55 @@ impl TaskSpec {
     }
 }
 
-/// Tasks by id. A place is used again, under a new generation.
+/// Tasks by id. A place is used again, under a new generation, and remembers how its last [`REMEMBERED`] tasks ended.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskTable<T> {
+    owner: u16,
     places: Vec<Place<T>>,
     vacant: Vec<u32>,
 }
 
+/// Ended tasks whose success or failure each place remembers: one bit each in a word.
+const REMEMBERED: u32 = u64::BITS;
+
 #[derive(Clone, Debug)]
 struct Place<T> {
     generation: u32,
+    /// Whether the tasks that were here before failed; the last of them in the lowest bit.
+    failed: u64,
     task: Option<T>,
 }
 
-impl<T> Default for TaskTable<T> {
-    fn default() -> Self {
-        Self { places: Vec::new(), vacant: Vec::new() }
+impl<T> Place<T> {
+    fn vacate(&mut self, failed: bool) -> Option<T> {
+        let task = self.task.take()?;
+        self.generation = self.generation.wrapping_add(1);
+        self.failed = self.failed << 1 | u64::from(failed);
+        Some(task)
     }
 }
 
+/// What a table can say of an id.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has not ended.
+    Live,
+    /// It ended with a result.
+    Succeeded,
+    /// It ended without one.
+    Failed,
+    /// It ended so long ago that nobody knows how.
+    Forgotten,
+    /// It was never given out here.
+    Unknown,
+}
+
 impl<T> TaskTable<T> {
+    /// An empty table whose ids name this scheduler.
+    pub(crate) fn new(owner: u16) -> Self {
+        Self { owner: owner % TaskId::OWNERS, places: Vec::new(), vacant: Vec::new() }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.vacant.len()
     }
@@ -137,43 +166,72 @@ impl<T> TaskTable<T> {
     #[inline]
     pub(crate) fn insert(&mut self, task: T) -> TaskId {
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.places.push(Place { generation: 0, task: None });
+            self.places.push(Place { generation: 0, failed: 0, task: None });
             (self.places.len() - 1) as u32
         });
         let place = &mut self.places[index as usize];
         place.task = Some(task);
-        TaskId::new(index, place.generation)
+        TaskId::new(self.owner, index, place.generation)
     }
 
+    #[inline]
+    fn place(&self, id: TaskId) -> Option<&Place<T>> {
+        self.places.get(id.index()).filter(|_| id.owner() == self.owner)
+    }
+
+    #[inline]
     pub(crate) fn get(&self, id: TaskId) -> Option<&T> {
-        let place = self.places.get(id.index())?;
+        let place = self.place(id)?;
         if place.generation == id.generation() { place.task.as_ref() } else { None }
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: TaskId) -> Option<&mut T> {
-        let place = self.places.get_mut(id.index())?;
+        let owner = self.owner;
+        let place = self.places.get_mut(id.index()).filter(|_| id.owner() == owner)?;
         if place.generation == id.generation() { place.task.as_mut() } else { None }
     }
 
-    /// Drops a task where it lies, for when moving it out would cost more than it is worth.
+    /// Takes a task out that ended with a result.
+    #[inline]
+    pub(crate) fn remove(&mut self, id: TaskId) -> Option<T> {
+        self.take_out(id, false)
+    }
+
+    /// Takes a task out that ended without one.
+    pub(crate) fn remove_failed(&mut self, id: TaskId) -> Option<T> {
+        self.take_out(id, true)
+    }
+
+    #[inline]
+    fn take_out(&mut self, id: TaskId, failed: bool) -> Option<T> {
+        self.get(id)?;
+        let task = self.places[id.index()].vacate(failed);
+        self.vacant.push(id.index() as u32);
+        task
+    }
+
+    /// Drops a task that ended with a result where it lies: moving it out would cost more than it is worth.
     pub(crate) fn discard(&mut self, id: TaskId) {
-        if let Some(place) = self.places.get_mut(id.index()).filter(|place| place.generation == id.generation()) {
-            place.task = None;
-            place.generation = place.generation.wrapping_add(1);
+        if self.get(id).is_some() {
+            drop(self.places[id.index()].vacate(false));
             self.vacant.push(id.index() as u32);
         }
     }
 
-    #[inline]
-    pub(crate) fn remove(&mut self, id: TaskId) -> Option<T> {
-        let place = self.places.get_mut(id.index())?;
-        if place.generation != id.generation() {
-            return None;
+    /// What became of a task.
+    pub(crate) fn standing(&self, id: TaskId) -> Standing {
+        let Some(place) = self.place(id) else { return Standing::Unknown };
+        // Generations are counted round, so an id from the future looks very old.
+        let ago = place.generation.wrapping_sub(id.generation());
+        match ago {
+            0 if place.task.is_some() => Standing::Live,
+            0 => Standing::Unknown,
+            1..=REMEMBERED if place.failed >> (ago - 1) & 1 == 1 => Standing::Failed,
+            1..=REMEMBERED => Standing::Succeeded,
+            _ if ago <= u32::MAX / 2 => Standing::Forgotten,
+            _ => Standing::Unknown,
         }
-        let task = place.task.take()?;
-        place.generation = place.generation.wrapping_add(1);
-        self.vacant.push(id.index() as u32);
-        Some(task)
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + '_ {
@@ -181,7 +239,7 @@ impl<T> TaskTable<T> {
             .iter()
             .enumerate()
             .filter(|(_, place)| place.task.is_some())
-            .map(|(index, place)| TaskId::new(index as u32, place.generation))
+            .map(|(index, place)| TaskId::new(self.owner, index as u32, place.generation))
     }
 }
 
@@ -191,11 +249,41 @@ mod tests {
 
     #[test]
     fn an_old_id_never_means_a_new_task() {
-        let mut table = TaskTable::default();
+        let mut table = TaskTable::new(0);
         let old = table.insert("old");
         assert_eq!(table.remove(old), Some("old"));
         let new = table.insert("new");
         assert_eq!((table.get(old), table.get(new), table.len()), (None, Some(&"new"), 1));
         assert_eq!(table.remove(old), None);
+    }
+
+    #[test]
+    fn a_place_remembers_how_its_last_tasks_ended() {
+        let mut table = TaskTable::new(3);
+        let mut ended = Vec::new();
+        for n in 0..2 * REMEMBERED {
+            let id = table.insert(n);
+            assert_eq!(table.standing(id), Standing::Live);
+            let fails = n % 3 == 0;
+            assert_eq!(if fails { table.remove_failed(id) } else { table.remove(id) }, Some(n));
+            ended.push((id, if fails { Standing::Failed } else { Standing::Succeeded }));
+        }
+        let (old, remembered) = ended.split_at(REMEMBERED as usize);
+        assert!(old.iter().all(|(id, _)| table.standing(*id) == Standing::Forgotten));
+        assert!(remembered.iter().all(|(id, how)| table.standing(*id) == *how));
+    }
+
+    #[test]
+    fn what_was_never_given_out_is_unknown() {
+        let mut table = TaskTable::new(3);
+        let id = table.insert(());
+        let strangers =
+            [TaskId::new(4, 0, 0), TaskId::new(3, 1, 0), TaskId::new(3, 0, 1), TaskId::new(3, 0, u32::MAX / 2)];
+        for stranger in strangers {
+            assert_eq!((table.standing(stranger), table.get(stranger)), (Standing::Unknown, None));
+            assert_eq!(table.remove(stranger), None);
+        }
+        table.discard(id);
+        assert_eq!(table.standing(id), Standing::Succeeded);
     }
 }

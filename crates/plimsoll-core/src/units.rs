@@ -269,7 +269,7 @@ impl UnixSeconds {
 }
 
 /// How good a rung's answer is, from 0 to 1. 1 is the full answer.
-#[derive(Copy, Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Quality(f32);
 
@@ -287,6 +287,21 @@ impl Quality {
     /// The number from 0 to 1.
     pub fn value(self) -> f32 {
         self.0
+    }
+}
+
+impl Eq for Quality {}
+
+impl PartialOrd for Quality {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quality {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // Never NaN: `new` sees to it.
+        self.0.total_cmp(&other.0)
     }
 }
 

@@ -165,8 +165,10 @@ impl Builder {
         }
         let clock = Clock::start();
         let learning = self.learning();
+        let id = Shared::next_id();
+        self.config.owner = (id % u64::from(u16::MAX)) as u16;
         let scheduler = self.scheduler(clock, learning.as_ref());
-        let shared = Arc::new(Shared::new(scheduler, self.devices, clock, self.listeners));
+        let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.listeners));
         prove_all(&shared);
         let threads = start(&shared);
         Orchestrator { shared, threads, limits: self.limits, learning }

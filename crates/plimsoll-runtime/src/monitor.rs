@@ -162,7 +162,7 @@ mod tests {
         const DEVICE: DeviceId = DeviceId(0);
         loom::model(|| {
             let mut ledger = Ledger::default();
-            ledger.set_line(DEVICE, Bytes(10));
+            ledger.set_line(DEVICE, Bytes(10), Bytes(10));
             let monitor = Arc::new(Monitor::new((ledger, 0_u32), 1));
             let callers: Vec<_> = (0..2)
                 .map(|_| {

@@ -257,7 +257,7 @@ impl Orchestrator {
     pub fn why<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> Vec<Candidate> {
         self.shared.refresh_memory();
         let (spec, _job) = task_path::describe(&self.shared, &ReplyChannel::new(&workload.known), task, 0);
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
         let candidates = state.scheduler.why(self.shared.now(), &spec);
         drop(state);
         candidates

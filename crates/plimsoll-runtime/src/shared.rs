@@ -54,8 +54,8 @@ pub(crate) struct State {
     pub(crate) orders: Vec<Order>,
     /// The watchdog sleeps without a time limit: wake it when work arrives.
     pub(crate) watchdog_dozes: bool,
-    /// How many slots of each device were in use when the lock was last released.
-    widths: Vec<usize>,
+    /// How many slots of each device should ask for work, as of when the lock was last released.
+    slots_wanted: Vec<usize>,
 }
 
 /// How far along the orchestrator is in its life.
@@ -86,17 +86,23 @@ struct News {
 }
 
 impl Shared {
+    /// A number that no other orchestrator of this process has.
+    pub(crate) fn next_id() -> u64 {
+        ORCHESTRATORS.fetch_add(1, Ordering::Relaxed)
+    }
+
     pub(crate) fn new(
+        id: u64,
         scheduler: Scheduler<Runtime>,
         devices: Vec<Arc<dyn Device>>,
         clock: Clock,
         listeners: Vec<Box<dyn Listener>>,
     ) -> Self {
-        let condvars = 2 * devices.len() + 2;
-        let widths = (0..devices.len()).map(|at| scheduler.width(DeviceId(at as u16))).collect();
-        let state = State { scheduler, stage: Stage::Working, orders: Vec::new(), watchdog_dozes: false, widths };
+        let condvars = 3 * devices.len() + 2;
+        let slots_wanted = (0..devices.len()).map(|at| scheduler.slots_wanted(DeviceId(at as u16))).collect();
+        let state = State { scheduler, stage: Stage::Working, orders: Vec::new(), watchdog_dozes: false, slots_wanted };
         Self {
-            id: ORCHESTRATORS.fetch_add(1, Ordering::Relaxed),
+            id,
             registrations: AtomicU64::new(0),
             state: Monitor::new(state, condvars),
             devices: devices.into_iter().map(|device| Opened { device, generation: AtomicU32::new(0) }).collect(),
@@ -115,14 +121,19 @@ impl Shared {
         self.devices.len() + 1
     }
 
-    /// Slots beyond those in use sleep here until more are wanted: a ring for work never reaches one that may not take
+    /// Slots beyond those in use sleep here until more are wanted: a notification of work never reaches one that may not take
     /// any.
     pub(crate) fn spare_condvar(&self, device: DeviceId) -> usize {
         self.devices.len() + 2 + device.index()
     }
 
+    /// Slots with a result of a suspect device wait here until it has been checked.
+    pub(crate) fn checked_condvar(&self, device: DeviceId) -> usize {
+        2 * self.devices.len() + 2 + device.index()
+    }
+
     pub(crate) fn condvar_count(&self) -> usize {
-        2 * self.devices.len() + 2
+        3 * self.devices.len() + 2
     }
 
     pub(crate) fn lock(&self) -> Guard<'_, State> {
@@ -183,8 +194,8 @@ impl Shared {
 
     /// Who may take work is another question now: every slot of the device asks it again.
     fn notify_if_width_changed(&self, state: &mut Guard<'_, State>, device: DeviceId) {
-        let width = state.scheduler.width(device);
-        if std::mem::replace(&mut state.widths[device.index()], width) != width {
+        let wanted = state.scheduler.slots_wanted(device);
+        if std::mem::replace(&mut state.slots_wanted[device.index()], wanted) != wanted {
             state.notify_all(device.index());
             state.notify_all(self.spare_condvar(device));
         }

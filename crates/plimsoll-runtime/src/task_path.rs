@@ -46,6 +46,10 @@ use crate::workload::{Prepared, Workload};
 const BATCH_TIME: Nanos = Nanos::micros(50);
 /// A batch that takes longer than this was predicted wrongly.
 const BATCH_OVERRUN: Duration = Duration::from_millis(1);
+/// How long a result waits for the check of its device before it is not believed: longer than any check that still ends.
+const CHECK_WAIT_MAX: Duration = Duration::from_secs(120);
+/// How often a slot that waits for a check looks whether its device was quarantined meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Tasks a slot takes at once at the most, so that others are not kept waiting for work that is already there.
 const BATCH_MAX: usize = 256;
 
@@ -263,6 +267,9 @@ impl Slot {
         let shared = Arc::clone(&self.shared);
         let mut delivery = Delivery::default();
         let mut state = shared.lock();
+        if attempted.iter().any(Attempted::has_result) {
+            state = self.wait_until_checked(&shared, state);
+        }
         let mut now = shared.now();
         if !attempted.is_empty() {
             for attempt in attempted.drain(..) {
@@ -288,9 +295,23 @@ impl Slot {
         go_on
     }
 
+    /// A result of a device that ran out of memory a moment ago, on another slot, counts only once that has been
+    /// checked. The check ends by itself or is given up on as a stall; after [`CHECK_WAIT_MAX`] the result is not believed.
+    fn wait_until_checked<'a>(&self, shared: &'a Shared, mut state: Guard<'a, State>) -> Guard<'a, State> {
+        let until = Instant::now() + CHECK_WAIT_MAX;
+        while state.scheduler.is_suspect(self.device) && state.stage != Stage::Closing {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = shared.release_to_wait(state, shared.checked_condvar(self.device), Some(left.min(LOOK_AGAIN)));
+        }
+        state
+    }
+
     /// Whether the scheduler wants fewer slots of this device in use than come before this one.
     fn is_spare(&self, scheduler: &crate::Core) -> bool {
-        self.index >= scheduler.width(self.device)
+        self.index >= scheduler.slots_wanted(self.device)
     }
 
     fn sleep<'a>(&self, shared: &'a Shared, state: Guard<'a, State>) -> Guard<'a, State> {
@@ -464,21 +485,36 @@ impl Slot {
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// After any memory fault the device must give its known answer again before it is trusted; after a loss or a
-    /// wrong answer the backend is of no more use.
+    /// After any memory fault the device must give its known answer again before anything of it counts, on any slot;
+    /// after a loss or a wrong answer the backend is of no more use.
     fn check_after(&mut self, fault: &Fault) {
         match fault {
-            Fault::OutOfMemory { .. } => {
-                let Some((_, backend)) = self.backend.as_mut() else { return };
-                if let Err(Fault::WrongAnswer { .. }) = check::known_answer(&mut **backend) {
-                    let mut state = self.shared.lock();
-                    let now = self.shared.now();
-                    state.scheduler.device_faulted(now, self.device, Ailment::WrongAnswer);
-                    self.shared.release(state);
-                }
-            }
+            Fault::OutOfMemory { .. } => self.check_device(),
             Fault::DeviceLost { .. } | Fault::WrongAnswer { .. } | Fault::Stalled { .. } => self.backend = None,
             _ => {}
+        }
+    }
+
+    fn check_device(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        let suspicion = state.scheduler.suspect(self.device);
+        shared.release(state);
+        let answered = catch_unwind(AssertUnwindSafe(|| {
+            self.ready_backend()?;
+            let (_, backend) = self.backend.as_mut().expect("just made ready");
+            check::known_answer(&mut **backend)
+        }));
+        let answered = answered.unwrap_or_else(|panic| Err(Fault::Panicked { message: panic_message(&*panic) }));
+        let mut state = shared.lock();
+        match &answered {
+            Ok(()) => state.scheduler.cleared(suspicion),
+            Err(fault) => state.scheduler.check_failed(shared.now(), suspicion, ailment_shown_by(fault)),
+        }
+        state.notify_all(shared.checked_condvar(self.device));
+        shared.release(state);
+        if answered.is_err() {
+            self.backend = None;
         }
     }
 
@@ -570,6 +606,10 @@ impl Attempted {
         Self { run, task, job, result: None, measured: Measured::default(), session: None }
     }
 
+    fn has_result(&self) -> bool {
+        matches!(self.result, Some(Ok(_)))
+    }
+
     fn give_session(&mut self, session: OpenSession) {
         self.session = Some(session);
     }
@@ -588,6 +628,16 @@ impl Times {
         let span = now.saturating_duration_since(self.last);
         self.last = now;
         Nanos::from(span)
+    }
+}
+
+/// What a check that was not passed says of its device. No memory even for that is no proof that it works.
+fn ailment_shown_by(fault: &Fault) -> Ailment {
+    match fault {
+        Fault::DeviceLost { .. } => Ailment::Lost,
+        Fault::WrongAnswer { .. } => Ailment::WrongAnswer,
+        Fault::Stalled { .. } => Ailment::Stalled,
+        _ => Ailment::Unproven,
     }
 }
 

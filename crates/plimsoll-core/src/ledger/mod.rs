@@ -16,17 +16,17 @@ pub struct LeaseId {
 /// Why bytes were not promised.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Shortfall {
-    /// More than the whole line: choose another rung or device.
+    /// More than the device will ever have for us: choose another rung or device.
     #[error("{wanted} never fits under the line of {line} on {device}")]
     NeverFits {
         /// The device that is too small.
         device: DeviceId,
         /// Bytes asked for.
         wanted: Bytes,
-        /// Its line.
+        /// The highest that its line can be.
         line: Bytes,
     },
-    /// More than is unpromised now: wait, or make room.
+    /// More than is unpromised now: wait, or evict something.
     #[error("{wanted} does not fit now: {free} free under the line on {device}")]
     NotNow {
         /// The device that is full.
@@ -46,6 +46,10 @@ pub struct AlreadyReturned;
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     line: Bytes,
+    /// The highest that the line can be: what other programs hold now they may give back.
+    ceiling: Bytes,
+    /// The part of what is promised that somebody outside holds.
+    outside: Bytes,
     promised: Bytes,
     peak: Bytes,
 }
@@ -53,6 +57,7 @@ struct Account {
 #[derive(Clone, Debug, Default)]
 struct Entry {
     generation: u32,
+    outside: bool,
     portions: Option<Portions>,
 }
 
@@ -64,10 +69,11 @@ pub(crate) type Portions = SmallVec<[(DeviceId, Bytes); 1]>;
 /// use plimsoll_core::{Bytes, DeviceId, ledger::{Ledger, Shortfall}};
 /// let gpu = DeviceId(0);
 /// let mut ledger = Ledger::default();
-/// ledger.set_line(gpu, Bytes::mib(64));
+/// ledger.set_line(gpu, Bytes::mib(64), Bytes::mib(80));
 /// let lease = ledger.reserve(gpu, Bytes::mib(48))?;
 /// assert!(matches!(ledger.reserve(gpu, Bytes::mib(32)), Err(Shortfall::NotNow { .. })));
-/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(65)), Err(Shortfall::NeverFits { .. })));
+/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(65)), Err(Shortfall::NotNow { .. })));
+/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(81)), Err(Shortfall::NeverFits { .. })));
 /// ledger.release(lease).unwrap();
 /// assert_eq!(ledger.promised(gpu), Bytes::ZERO);
 /// # Ok::<(), Shortfall>(())
@@ -88,17 +94,28 @@ impl Ledger {
         self.forgetful = true;
     }
 
-    /// Moves a device's line. Leases already given stay good.
-    pub fn set_line(&mut self, device: DeviceId, line: Bytes) {
+    /// Moves a device's line, and says how high it can ever be. Leases already given stay good.
+    pub fn set_line(&mut self, device: DeviceId, line: Bytes, ceiling: Bytes) {
         if self.accounts.len() <= device.index() {
             self.accounts.resize(device.index() + 1, Account::default());
         }
-        self.accounts[device.index()].line = line;
+        let account = &mut self.accounts[device.index()];
+        (account.line, account.ceiling) = (line, ceiling.max(line));
     }
 
     /// The bytes of a device that may be promised.
     pub fn line(&self, device: DeviceId) -> Bytes {
         self.account(device).line
+    }
+
+    /// The highest that a device's line can be.
+    pub fn ceiling(&self, device: DeviceId) -> Bytes {
+        self.account(device).ceiling
+    }
+
+    /// The bytes of a device that are promised to somebody outside: nobody here can give them back.
+    pub fn outside(&self, device: DeviceId) -> Bytes {
+        self.account(device).outside
     }
 
     /// The bytes of a device that are promised.
@@ -123,8 +140,8 @@ impl Ledger {
     /// Why they could not.
     pub fn check(&self, device: DeviceId, wanted: Bytes) -> Result<(), Shortfall> {
         let account = self.account(device);
-        if wanted > account.line {
-            return Err(Shortfall::NeverFits { device, wanted, line: account.line });
+        if wanted > account.ceiling {
+            return Err(Shortfall::NeverFits { device, wanted, line: account.ceiling });
         }
         let free = account.line - account.promised;
         if wanted > free {
@@ -139,10 +156,10 @@ impl Ledger {
     /// Why they do not fit.
     pub fn reserve(&mut self, device: DeviceId, bytes: Bytes) -> Result<LeaseId, Shortfall> {
         self.check(device, bytes)?;
-        Ok(self.enter(smallvec![(device, bytes)]))
+        Ok(self.enter(smallvec![(device, bytes)], false))
     }
 
-    /// Promises bytes of several devices: all or nothing.
+    /// Promises bytes of several devices to somebody outside: all or nothing.
     ///
     /// # Errors
     /// The first device on which they do not fit.
@@ -151,7 +168,7 @@ impl Ledger {
         for &(device, bytes) in &sums {
             self.check(device, bytes)?;
         }
-        Ok(self.enter(sums))
+        Ok(self.enter(sums, true))
     }
 
     /// Takes a lease back.
@@ -165,9 +182,12 @@ impl Ledger {
         }
         let portions = entry.portions.take().ok_or(AlreadyReturned)?;
         entry.generation = entry.generation.wrapping_add(1);
+        let outside = entry.outside;
         self.vacant.push(lease.index);
         for (device, bytes) in portions {
-            self.accounts[device.index()].promised -= bytes;
+            let account = &mut self.accounts[device.index()];
+            account.promised -= bytes;
+            account.outside -= if outside { bytes } else { Bytes::ZERO };
         }
         Ok(())
     }
@@ -187,10 +207,11 @@ impl Ledger {
         self.accounts.get(device.index()).copied().unwrap_or_default()
     }
 
-    fn enter(&mut self, portions: Portions) -> LeaseId {
+    fn enter(&mut self, portions: Portions, outside: bool) -> LeaseId {
         for &(device, bytes) in &portions {
             let account = &mut self.accounts[device.index()];
             account.promised += if self.forgetful { bytes.share(0.5) } else { bytes };
+            account.outside += if outside { bytes } else { Bytes::ZERO };
             account.peak = account.peak.max(account.promised);
         }
         let index = self.vacant.pop().unwrap_or_else(|| {
@@ -198,7 +219,7 @@ impl Ledger {
             (self.entries.len() - 1) as u32
         });
         let entry = &mut self.entries[index as usize];
-        entry.portions = Some(portions);
+        (entry.portions, entry.outside) = (Some(portions), outside);
         LeaseId { index, generation: entry.generation }
     }
 }
@@ -226,8 +247,8 @@ mod tests {
 
     fn two_devices(line: u64) -> Ledger {
         let mut ledger = Ledger::default();
-        ledger.set_line(A, Bytes(line));
-        ledger.set_line(B, Bytes(line));
+        ledger.set_line(A, Bytes(line), Bytes(line));
+        ledger.set_line(B, Bytes(line), Bytes(line));
         ledger
     }
 
@@ -247,7 +268,7 @@ mod tests {
     #[test]
     fn several_devices_are_all_or_nothing() {
         let mut ledger = two_devices(100);
-        ledger.set_line(B, Bytes(10));
+        ledger.set_line(B, Bytes(10), Bytes(10));
         let refused = ledger.reserve_all(&[(A, Bytes(50)), (B, Bytes(20))]);
         assert!(matches!(refused, Err(Shortfall::NeverFits { device: B, .. })));
         assert_eq!(ledger.promised(A), Bytes::ZERO);
@@ -259,7 +280,9 @@ mod tests {
     fn a_lowered_line_stops_new_promises_only() {
         let mut ledger = two_devices(100);
         let lease = ledger.reserve(A, Bytes(80)).unwrap();
-        ledger.set_line(A, Bytes(50));
+        ledger.set_line(A, Bytes(50), Bytes(100));
+        assert!(matches!(ledger.check(A, Bytes(90)), Err(Shortfall::NotNow { .. })), "the line may rise again");
+        assert!(matches!(ledger.check(A, Bytes(101)), Err(Shortfall::NeverFits { .. })));
         assert!(matches!(ledger.reserve(A, Bytes(1)), Err(Shortfall::NotNow { free: Bytes::ZERO, .. })));
         ledger.release(lease).unwrap();
         assert!(ledger.reserve(A, Bytes(50)).is_ok());
@@ -307,10 +330,11 @@ mod tests {
                         prop_assert!(ledger.release(lease).is_err());
                     }
                     Step::Release(_) => {}
-                    Step::Line(line) => ledger.set_line(A, Bytes(line)),
+                    Step::Line(line) => ledger.set_line(A, Bytes(line), Bytes(150)),
                 }
                 for device in [A, B] {
                     prop_assert_eq!(ledger.promised(device), ledger.recount(device));
+                    prop_assert_eq!(ledger.outside(device), ledger.promised(device), "all of these are outside");
                 }
                 prop_assert_eq!(ledger.leases(), live.len());
             }

@@ -37,9 +37,9 @@ impl<H: Host> Scheduler<H> {
     /// # Errors
     /// The reason and the tasks, if the set was refused.
     pub fn submit_all(&mut self, now: Moment, set: Vec<SetTask<H::Job>>) -> Result<Vec<TaskId>, RefusedSet<H::Job>> {
-        let room = self.config.queue_limit - self.tasks.len().min(self.config.queue_limit);
+        let space = self.config.queue_limit - self.tasks.len().min(self.config.queue_limit);
         let refusal = set.iter().find_map(|task| self.may_enter(&task.spec).err());
-        let full = (set.len() > room).then_some(SubmitRefusal::QueueFull { limit: self.config.queue_limit });
+        let full = (set.len() > space).then_some(SubmitRefusal::QueueFull { limit: self.config.queue_limit });
         if let Some(refusal) = refusal.or(full) {
             return Err((refusal, set));
         }
@@ -51,7 +51,7 @@ impl<H: Host> Scheduler<H> {
         let mut ids: Vec<TaskId> = Vec::with_capacity(set.len());
         for (at, SetTask { mut spec, job, after }) in set.into_iter().enumerate() {
             spec.after.extend(after.iter().filter_map(|&before| ids.get(before as usize).copied()));
-            let Ok(id) = self.enter(now, spec, job) else { unreachable!("room for the whole set was checked") };
+            let Ok(id) = self.enter(now, spec, job) else { unreachable!("space for the whole set was checked") };
             ids.push(id);
             if let (Some(plan), Some(state)) = (&plan, self.tasks.get_mut(id)) {
                 let step = plan.steps[at];
@@ -90,13 +90,17 @@ impl<H: Host> Scheduler<H> {
         somewhere.then(|| KnownTask { costs, after: task.after.clone(), urgency })
     }
 
-    /// The cheapest measured rung of a task on a device.
+    /// The cheapest measured rung of a task on a device, among those of the best quality that it could have there.
     fn known_cost(&self, now: Moment, spec: &TaskSpec, device: DeviceId) -> Option<Nanos> {
         let rungs = spec.ladder.rungs().iter().enumerate();
         let estimates = rungs.filter_map(|(at, rung)| {
             let cell = self.workloads.cell(spec.workload, rung.name, device);
-            self.assess(now, spec, None, at, device, cell).ok()
+            let assessed = self.assess(now, spec, None, at, device, cell).ok()?;
+            assessed.fits.then_some((rung.quality, assessed.estimate))
         });
-        estimates.filter(|(estimate, _)| estimate.measured).map(|(estimate, _)| estimate.occupies()).min()
+        let estimates: SmallVec<[_; 4]> = estimates.collect();
+        let best = estimates.iter().map(|(quality, _)| *quality).max()?;
+        let of_best = estimates.iter().filter(|(quality, estimate)| *quality == best && estimate.measured);
+        of_best.map(|(_, estimate)| estimate.occupies()).min()
     }
 }

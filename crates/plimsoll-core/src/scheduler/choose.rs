@@ -5,12 +5,13 @@
 use serde::Serialize;
 use smallvec::SmallVec;
 
+use super::quality::keep_best_quality;
 use super::state::TaskState;
 use super::submit::CostCell;
 use super::{Host, Scheduler};
 use crate::balancer::{Offer, Offers, Strategy};
 use crate::error::Refusal;
-use crate::health::Ailment;
+use crate::health::{Ailment, Health};
 use crate::ledger::Shortfall;
 use crate::residency::{PreparedKey, Presence};
 use crate::sessions::SessionKey;
@@ -99,18 +100,29 @@ impl From<Choice> for Chosen {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Possible {
     pub(super) choice: Choice,
+    /// Attempts there that are still unmeasured.
     exploring: u32,
+    /// Its memory is there, or will be once runs here have ended: others do not keep it from us.
+    pub(super) fits: bool,
 }
 
-type Possibles = SmallVec<[Possible; 8]>;
+/// What a rung would cost on a device.
+pub(super) struct Assessed {
+    pub(super) estimate: Estimate,
+    pub(super) exploring: u32,
+    pub(super) fits: bool,
+}
+
+pub(super) type Possibles = SmallVec<[Possible; 8]>;
 
 impl<H: Host> Scheduler<H> {
     /// Every rung on every device for a task as it stands now, with the reason for each refusal.
-    pub fn why(&self, now: Moment, spec: &TaskSpec) -> Vec<Candidate> {
+    pub fn why(&mut self, now: Moment, spec: &TaskSpec) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         if !self.workloads.contains(spec.workload) {
             return candidates;
         }
+        self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
         let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
         });
@@ -189,7 +201,9 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.tasks.get(task) else { return choices };
         for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
             let cell = self.workloads.cell(state.spec.workload, rung.name, device);
-            let Ok((estimate, _)) = self.assess(now, &state.spec, Some(state), at, device, cell) else { continue };
+            let Ok(Assessed { estimate, .. }) = self.assess(now, &state.spec, Some(state), at, device, cell) else {
+                continue;
+            };
             if estimate.measured || choices.is_empty() {
                 choices.push(Choice { rung: at, device, estimate });
             }
@@ -209,18 +223,20 @@ impl<H: Host> Scheduler<H> {
             let cells = self.workloads.row(spec.workload, rung.name);
             for device in self.device_ids() {
                 match self.assess(now, spec, state, at, device, cells.get(device.index())) {
-                    Ok((estimate, exploring)) => {
-                        possible.push(Possible { choice: Choice { rung: at, device, estimate }, exploring });
+                    Ok(Assessed { estimate, exploring, fits }) => {
+                        let choice = Choice { rung: at, device, estimate };
+                        possible.push(Possible { choice, exploring, fits });
                     }
                     Err(refusal) => refuse(rung.name, device, refusal),
                 }
             }
         }
         guess_unmeasured(&mut possible);
+        keep_best_quality(now, spec, &mut possible, refuse);
         possible
     }
 
-    /// What the `at`-th rung would cost on a device, and how many attempts there are still unmeasured; or why not.
+    /// What the `at`-th rung would cost on a device; or why not.
     #[inline]
     pub(super) fn assess(
         &self,
@@ -230,7 +246,7 @@ impl<H: Host> Scheduler<H> {
         at: usize,
         device: DeviceId,
         cell: Option<&CostCell>,
-    ) -> Result<(Estimate, u32), Refusal> {
+    ) -> Result<Assessed, Refusal> {
         let rung = &spec.ladder.rungs()[at];
         self.may_run(spec, at, rung, device)?;
         let bytes = self.bytes_of(spec, rung, cell);
@@ -242,8 +258,13 @@ impl<H: Host> Scheduler<H> {
         }
         let mut estimate = Estimate { bytes, ..self.cost(spec, rung, device, cell) };
         estimate.wait = self.device(device).wait(now, spec.priority);
-        self.add_memory_wait(now, spec, rung, device, &mut estimate)?;
-        Ok((estimate, cell.map_or(0, |cell| cell.exploring)))
+        let memory = self.memory_wait(now, spec, rung, device, bytes)?;
+        estimate.wait = estimate.wait.max(memory.unwrap_or_default());
+        Ok(Assessed {
+            estimate,
+            exploring: cell.map_or(0, |cell| cell.exploring),
+            fits: !self.is_held_by_others(device, bytes),
+        })
     }
 
     fn may_run(&self, spec: &TaskSpec, at: usize, rung: &Rung, device: DeviceId) -> Result<(), Refusal> {
@@ -254,7 +275,7 @@ impl<H: Host> Scheduler<H> {
         if !spec.devices.contains(device) {
             return Err(Refusal::NotAllowed);
         }
-        if spec.rung.map_or(spec.strict && at > 0, |asked| asked != rung.name) {
+        if spec.rung.map_or(spec.strict && at != self.strict_rung(spec), |asked| asked != rung.name) {
             return Err(Refusal::OtherRungAsked);
         }
         if rung.quality < spec.quality_min {
@@ -266,6 +287,19 @@ impl<H: Host> Scheduler<H> {
             Some(ailment) if state.health.may_return() => Err(Refusal::Unwell(ailment)),
             Some(ailment) => Err(Refusal::Gone(ailment)),
         }
+    }
+
+    /// The best rung that the caller's wishes and the kinds of devices in this machine allow. A device that may come
+    /// back counts; one that never worked does not.
+    fn strict_rung(&self, spec: &TaskSpec) -> usize {
+        let never_worked = Health::Gone { ailment: Ailment::Unproven };
+        let runs_on = |rung: &Rung, device: DeviceId| {
+            let state = self.device(device);
+            spec.devices.contains(device) && rung.place.allows(state.spec.kind) && state.health != never_worked
+        };
+        let is_allowed =
+            |rung: &Rung| rung.quality >= spec.quality_min && self.device_ids().any(|device| runs_on(rung, device));
+        spec.ladder.rungs().iter().position(is_allowed).unwrap_or(0)
     }
 
     /// Bring, open and run; `run` stays zero where nothing was measured.
@@ -295,29 +329,36 @@ impl<H: Host> Scheduler<H> {
         total + cell.map_or(Bytes::ZERO, |cell| cell.excess(total))
     }
 
-    /// Refuses what never fits; what does not fit now waits for a running task to give memory back.
-    fn add_memory_wait(
+    /// How long the memory for a rung is waited for; `None` if it is there. What never fits is refused.
+    fn memory_wait(
         &self,
         now: Moment,
         spec: &TaskSpec,
         rung: &Rung,
         device: DeviceId,
-        estimate: &mut Estimate,
-    ) -> Result<(), Refusal> {
-        let wanted = estimate.bytes;
+        wanted: Bytes,
+    ) -> Result<Option<Nanos>, Refusal> {
         if wanted == Bytes::ZERO {
-            return Ok(());
+            return Ok(None);
         }
-        let line = self.ledger.line(device);
-        if wanted > line {
-            return Err(Refusal::DoesNotFit(Shortfall::NeverFits { device, wanted, line }));
+        let ceiling = self.ledger.ceiling(device);
+        if wanted > ceiling {
+            return Err(Refusal::DoesNotFit(Shortfall::NeverFits { device, wanted, line: ceiling }));
         }
-        if wanted > self.ledger.free(device) && self.shortfall(device, spec, rung).is_some() {
-            let patience = self.config.memory_wait_max;
-            let memory = self.device(device).wait_for_memory(now).unwrap_or(patience);
-            estimate.wait = estimate.wait.max(memory);
+        if wanted <= self.ledger.free(device) || self.shortfall(device, spec, rung).is_none() {
+            return Ok(None);
         }
-        Ok(())
+        let patience = self.config.memory_wait_max;
+        if self.is_held_by_others(device, wanted) {
+            return Ok(Some(patience));
+        }
+        Ok(Some(self.device(device).wait_for_memory(now).unwrap_or(patience)))
+    }
+
+    /// Whether so many bytes would not fit even if every run here ended and everything idle went: other programs or
+    /// leases outside hold them, and nobody here can tell for how long.
+    pub(super) fn is_held_by_others(&self, device: DeviceId, wanted: Bytes) -> bool {
+        wanted > self.ledger.line(device) - self.ledger.outside(device)
     }
 
     /// The planned device, as long as the plan holds and the device can take the task.
@@ -337,22 +378,24 @@ impl<H: Host> Scheduler<H> {
         for Possible { choice, .. } in possible {
             let is_offered = offers.iter().any(|offer: &Offer| offer.device == choice.device);
             if !is_offered && quality(choice.rung) == quality(best) {
-                offers.push(self.offer(choice));
+                offers.push(self.offer(spec, choice));
             }
         }
         offers.sort_unstable_by_key(|offer| offer.device);
         offers
     }
 
-    fn offer(&self, choice: &Choice) -> Offer {
+    fn offer(&self, spec: &TaskSpec, choice: &Choice) -> Offer {
         let state = self.device(choice.device);
+        let rung = &spec.ladder.rungs()[choice.rung];
+        let cell = self.workloads.cell(spec.workload, rung.name, choice.device);
         Offer {
             device: choice.device,
             rung: choice.rung,
             slots: state.width.slots(),
             depth: state.depth(),
             weight: state.spec.weight,
-            units_per_second: state.stats.units_per_second,
+            units_per_second: cell.and_then(|cell| cell.throughput(spec.units)),
         }
     }
 }
@@ -382,7 +425,7 @@ fn guess_unmeasured(possible: &mut Possibles) {
             continue;
         }
         let better_open = better_on_device(possible, at).map(|better| better.choice.estimate.open);
-        let Possible { choice, exploring } = &mut possible[at];
+        let Possible { choice, exploring, .. } = &mut possible[at];
         let is_first_try = *exploring == 0 && better_open.is_none();
         choice.estimate.run = if is_first_try { fastest } else { slow };
         // Nor is a session that nobody has opened yet cheaper to open than the better rung's.
@@ -416,7 +459,7 @@ mod tests {
     fn possible(rung: usize, device: u16, measured: Option<Nanos>) -> Possible {
         let run = measured.unwrap_or_default();
         let estimate = Estimate { run, measured: measured.is_some(), ..Estimate::default() };
-        Possible { choice: Choice { rung, device: DeviceId(device), estimate }, exploring: 0 }
+        Possible { choice: Choice { rung, device: DeviceId(device), estimate }, exploring: 0, fits: true }
     }
 
     #[test]

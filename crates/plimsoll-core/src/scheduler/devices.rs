@@ -55,7 +55,7 @@ impl<H: Host> Scheduler<H> {
         assert!(self.devices.len() < DeviceSet::LIMIT, "at most {} devices", DeviceSet::LIMIT);
         let device = DeviceId(self.devices.len() as u16);
         self.devices.push(DeviceState::new(spec));
-        self.ledger.set_line(device, spec.margin.line(spec.memory));
+        self.ledger.set_line(device, spec.margin.line(spec.memory), spec.margin.ceiling(spec.memory));
         device
     }
 
@@ -64,9 +64,9 @@ impl<H: Host> Scheduler<H> {
         self.devices.len()
     }
 
-    /// A device's health.
+    /// A device's health. One all of whose slots hang is not well, whatever its last check said.
     pub fn health(&self, device: DeviceId) -> Health {
-        self.device(device).health
+        self.device(device).health_now()
     }
 
     /// A device's figures.
@@ -78,6 +78,12 @@ impl<H: Host> Scheduler<H> {
     /// How many slots of a device are used at once now.
     pub fn width(&self, device: DeviceId) -> usize {
         self.device(device).width.slots()
+    }
+
+    /// How many of a device's slots, counted from the first, should ask for work: as many as are used at once, and one
+    /// more for each that hangs.
+    pub fn slots_wanted(&self, device: DeviceId) -> usize {
+        self.device(device).slots_wanted()
     }
 
     /// A device's reference counts.
@@ -119,6 +125,7 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         state.fell_ill(ailment, now, task);
+        state.trust.start_epoch(state.epoch + 1, ailment == Ailment::WrongAnswer);
         self.things_changed();
         self.start_epoch(device);
         self.note(now, || What::Quarantined { device, ailment });
@@ -136,13 +143,14 @@ impl<H: Host> Scheduler<H> {
     pub fn set_memory(&mut self, now: Moment, device: DeviceId, memory: Memory) {
         let state = self.device_mut(device);
         state.memory = memory;
-        let line = state.spec.margin.line(memory);
-        let before = self.ledger.line(device);
-        if line == before {
+        let (line, ceiling) = (state.spec.margin.line(memory), state.spec.margin.ceiling(memory));
+        let before = (self.ledger.line(device), self.ledger.ceiling(device));
+        if (line, ceiling) == before {
             return;
         }
+        let (before, _) = before;
         self.things_changed();
-        self.ledger.set_line(device, line);
+        self.ledger.set_line(device, line, ceiling);
         let promised = self.ledger.promised(device);
         self.note(now, || What::LineMoved { device, line, promised });
         if line > before {
@@ -176,7 +184,9 @@ impl<H: Host> Scheduler<H> {
     /// A handle holds this content from now on, wherever it is or will be prepared.
     pub fn pin(&mut self, content: ContentKey) {
         *self.pins.entry(content).or_default() += 1;
-        self.set_pinned(content, true);
+        for device in &mut self.devices {
+            device.cache.hold(content);
+        }
     }
 
     /// A handle lets go of this content. It stays held while there are others.
@@ -185,13 +195,19 @@ impl<H: Host> Scheduler<H> {
         *handles -= 1;
         if *handles == 0 {
             self.pins.remove(&content);
-            self.set_pinned(content, false);
+            self.let_go(content);
         }
     }
 
-    fn set_pinned(&mut self, content: ContentKey, pinned: bool) {
-        for device in &mut self.devices {
-            device.cache.set_pinned(content, pinned);
+    /// Nobody holds this content any more: what was prepared of it goes, at once or with its last user.
+    fn let_go(&mut self, content: ContentKey) {
+        self.things_changed();
+        for device in self.device_ids() {
+            for (prepared, lease) in self.device_mut(device).cache.let_go(content) {
+                self.give_back(lease);
+                self.discarded.references.push(prepared);
+                self.wakes = self.wakes.with(device);
+            }
         }
     }
 

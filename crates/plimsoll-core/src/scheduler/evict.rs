@@ -1,7 +1,7 @@
-//! Room: which idle sessions and references go so that a promise can be kept.
+//! Evict: which idle sessions and references go so that a promise can be kept.
 //! Never touches what a running task holds.
-//! Invariant: whoever makes room holds all the room it made until it settles, because the bytes come back only when it
-//! has closed what it was told to close.
+//! Invariant: whoever evicts holds all the bytes that this frees until it settles, because they come back only when it has
+//! closed what it was told to close.
 
 use smallvec::SmallVec;
 
@@ -153,14 +153,13 @@ impl<H: Host> Scheduler<H> {
         Some(bytes)
     }
 
-    /// Keeps the number of references without a handle within the window.
-    pub(super) fn trim_window(&mut self, device: DeviceId, keep: &Needs, discards: &mut Discards<H>) -> Bytes {
-        let state = self.device_mut(device);
-        let Some(key) = state.cache.beyond_window(&keep.references) else { return Bytes::ZERO };
-        let Some((prepared, lease, bytes)) = state.cache.evict(&key) else { return Bytes::ZERO };
-        discards.references.push(prepared);
-        self.give_back(lease);
-        bytes
+    /// Keeps the number of idle references without a handle within the window.
+    pub(super) fn trim_window(&mut self, device: DeviceId) {
+        while let Some(key) = self.device(device).cache.beyond_window() {
+            let Some((prepared, lease, _)) = self.device_mut(device).cache.evict(&key) else { return };
+            self.discarded.references.push(prepared);
+            self.give_back(lease);
+        }
     }
 
     pub(super) fn lease_evicting(
@@ -170,7 +169,7 @@ impl<H: Host> Scheduler<H> {
     ) -> Result<(LeaseId, Discards<H>), Shortfall> {
         let portions = crate::ledger::summed(portions);
         for &(device, wanted) in &portions {
-            let line = self.ledger.line(device);
+            let line = self.ledger.ceiling(device);
             if wanted > line || device.index() >= self.devices.len() {
                 return Err(Shortfall::NeverFits { device, wanted, line });
             }

@@ -1,4 +1,5 @@
-//! The tasks that failed lately, so that a successor submitted after the fact learns of it.
+//! The errors of tasks that failed lately, so that a successor submitted after the fact learns the cause. That a task
+//! failed is known for longer: `TaskTable` remembers it.
 //! Never grows beyond [`REMEMBERED`].
 
 use std::collections::VecDeque;
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{TaskError, TaskId};
 
-/// Failures remembered. A successor is named while its predecessor is still on the caller's mind.
+/// Errors remembered. A successor is named while its predecessor is still on the caller's mind.
 const REMEMBERED: usize = 4_096;
 
 #[derive(Debug, Default)]

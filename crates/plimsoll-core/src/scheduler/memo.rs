@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// The candidates of one kind of task, all of them with room and with figures that hold.
+/// The candidates of one kind of task, all of them with free memory and with figures that hold.
 #[derive(Clone, Debug)]
 pub(super) struct Memo {
     kind: Kind,
@@ -91,11 +91,12 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn memo_of(&self, state: &TaskState<H::Job>, possible: &[Possible]) -> (Option<Memo>, Option<usize>) {
         let ladder = Some(state.spec.ladder.address());
         let candidates = possible.iter().map(|possible| possible.choice);
-        let fits_now = |choice: Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
+        let fits = |choice: Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
         let worth_it = ladder == self.memo_hint
             && Self::is_plain(state)
             && guesses_hold(possible)
-            && candidates.clone().all(fits_now);
+            && !state.spec.ladder.has_several_qualities()
+            && candidates.clone().all(fits);
         (worth_it.then(|| Memo { kind: Kind::of(&state.spec), candidates: candidates.collect() }), ladder)
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `submit.rs` | is there room in the queue, and is the task ready? |
+//! | `submit.rs` | is there queue space, and is the task ready? |
 //! | `choose.rs` | which rung on which device finishes first? |
 //! | `memo.rs` | was the same question answered a moment ago? |
 //! | `sequences.rs` | on which device is a sequence at home? |
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
-//! | `evict.rs` | which idle session or reference goes to make room? |
+//! | `evict.rs` | which idle session or reference is evicted for a promise? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
 //! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
+//! | `trust.rs` | may this device's results be believed? |
+//! | `quality.rs` | is a lower quality needed? |
 //! | `ahead.rs` | the whole set is known: which order and devices end it first? |
 //! | `learnt.rs` | what of all this outlives the process? |
 //! | `devices.rs` | which devices work, and where are their lines? |
@@ -29,6 +31,7 @@ mod invariants;
 mod learnt;
 mod memo;
 mod place;
+mod quality;
 mod recover;
 mod sequences;
 mod settle;
@@ -36,6 +39,7 @@ mod state;
 mod submit;
 mod take;
 mod tick;
+mod trust;
 mod widths;
 
 #[cfg(test)]
@@ -52,6 +56,7 @@ pub use settle::{Measured, Outcome, Report, Settled};
 pub use state::RunId;
 pub use submit::{NotTaken, Workloads};
 pub use take::{Assignment, ReferenceTurn, SessionTurn};
+pub use trust::Suspicion;
 
 use rustc_hash::FxHashMap;
 
@@ -85,6 +90,8 @@ pub struct Config {
     pub device_wait_max: Nanos,
     /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
     pub lookahead: u32,
+    /// Tells this scheduler's tasks from those of others in the same process; only the lowest ten bits count.
+    pub owner: u16,
     /// The version of this software, kept with every learnt failure.
     pub software: String,
 }
@@ -97,6 +104,7 @@ impl Default for Config {
             memory_wait_max: Nanos::seconds(30),
             device_wait_max: Nanos::seconds(60),
             lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
+            owner: 0,
             software: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -153,13 +161,15 @@ pub struct Scheduler<H: Host> {
 
 impl<H: Host> Scheduler<H> {
     /// A scheduler without devices or workloads.
-    pub fn new(config: Config, now: Moment) -> Self {
+    pub fn new(mut config: Config, now: Moment) -> Self {
+        config.queue_limit = config.queue_limit.min(TaskId::PLACES_MAX);
+        let (tasks, runs) = (TaskTable::new(config.owner), TaskTable::new(config.owner));
         Self {
             config,
             devices: Vec::new(),
             workloads: Workloads::default(),
-            tasks: TaskTable::default(),
-            runs: TaskTable::default(),
+            tasks,
+            runs,
             ledger: Ledger::default(),
             balancer: Balancer::default(),
             deadlines: BinaryHeap::new(),
@@ -193,7 +203,7 @@ impl<H: Host> Scheduler<H> {
         self.tasks.len()
     }
 
-    /// Whether the next task would be refused for want of room.
+    /// Whether the next task would be refused for want of queue space.
     pub fn is_full(&self) -> bool {
         self.tasks.len() >= self.config.queue_limit
     }

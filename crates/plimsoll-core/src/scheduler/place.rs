@@ -14,11 +14,11 @@ use crate::ledger::Shortfall;
 use crate::queue::QueueKey;
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
 
-/// A device is helped out only if its slots have more than this much queued: looking costs some microseconds.
+/// A device is stolen from only if its slots have more than this much queued: looking costs some microseconds.
 const STEAL_WORTH: Nanos = Nanos::micros(200);
 /// Entries of ended tasks that a list may keep before it is swept.
 const LEFTOVERS: usize = 64;
-/// How often it asks.
+/// How often a device with a long queue wakes idle ones to steal from it.
 const STEAL_PAUSE: Nanos = Nanos::millis(10);
 
 impl<H: Host> Scheduler<H> {
@@ -172,14 +172,14 @@ impl<H: Host> Scheduler<H> {
         self.place_stranded(now);
     }
 
-    /// Whether so much is queued here that an idle device should look for something to take over.
+    /// Whether so much is queued here that an idle device should look for something to steal.
     pub(super) fn is_worth_stealing_from(&self, device: DeviceId) -> bool {
         let state = self.device(device);
         let queued: Nanos = state.backlog.iter().copied().sum();
         queued.0 / state.width.slots() as u64 > STEAL_WORTH.0
     }
 
-    /// Wakes idle devices when this one has a long queue, so that they can take over what they would finish sooner.
+    /// Wakes idle devices when this one has a long queue, so that they can steal what they would finish sooner.
     pub(super) fn wake_thieves(&mut self, now: Moment, device: DeviceId) {
         let state = self.device(device);
         if now.since(state.thieves_woken) < STEAL_PAUSE || !self.is_worth_stealing_from(device) {

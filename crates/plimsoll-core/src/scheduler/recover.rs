@@ -32,11 +32,25 @@ impl<H: Host> Scheduler<H> {
             state.attempts.push(Attempt { rung: key.rung, device, setback: Setback::Failed(fault) });
             state.phase = super::state::Phase::Stranded;
         }
-        // A fault of a life that is already over says nothing of the one that began since.
-        if let Some(ailment) = ailment.filter(|_| run.epoch == self.device(device).epoch) {
-            self.quarantine(now, device, ailment, Some(task));
+        if let Some(ailment) = ailment {
+            self.quarantine_since(now, run, ailment);
         }
         self.try_again(now, task);
+    }
+
+    /// The task has ended or moved, but what its run shows of its device counts all the same.
+    pub(super) fn blame_device(&mut self, now: Moment, run: &Run, fault: &Fault) {
+        let Some(ailment) = ailment(fault) else { return };
+        let (task, device, rung) = (run.task, run.device, run.session.key().rung);
+        self.note(now, || What::AttemptFailed { task, rung, device, fault: FaultKind::from(fault) });
+        self.quarantine_since(now, run, ailment);
+    }
+
+    /// A fault of a life that is already over says nothing of the one that began since.
+    fn quarantine_since(&mut self, now: Moment, run: &Run, ailment: Ailment) {
+        if run.epoch == self.device(run.device).epoch {
+            self.quarantine(now, run.device, ailment, Some(run.task));
+        }
     }
 
     /// Chooses anew, unless the task has had all its attempts or wants no ladder.

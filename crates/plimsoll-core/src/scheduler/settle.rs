@@ -80,7 +80,15 @@ impl<H: Host> Scheduler<H> {
         self.things_changed();
         self.return_leases(&state, outcome.session);
         let settled = match outcome.result {
+            Err(fault) if state.abandoned => {
+                self.blame_device(now, &state, &fault);
+                Settled::Dropped
+            }
             _ if state.abandoned => Settled::Dropped,
+            Ok(()) if self.is_distrusted(&state) => {
+                self.do_again(now, &state);
+                Settled::Dropped
+            }
             Ok(()) => self.succeed(now, &state, outcome.measured),
             Err(fault) => {
                 self.recover(now, &state, fault, outcome.measured);
@@ -104,6 +112,9 @@ impl<H: Host> Scheduler<H> {
                 self.give_back(lease);
                 self.discarded.references.extend(prepared);
             }
+        }
+        if !run.references.is_empty() {
+            self.trim_window(run.device);
         }
         if !run.estimate.measured {
             self.explored(run);
@@ -132,6 +143,7 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.runs.remove(run.0) else { return };
         self.things_changed();
         self.return_leases(&state, None);
+        self.take_back_counts(now, &state);
         if let Some(task) = self.tasks.get_mut(state.task).filter(|_| !state.abandoned) {
             task.phase = Phase::Stranded;
             self.place(now, state.task);
@@ -139,11 +151,23 @@ impl<H: Host> Scheduler<H> {
         self.no_longer_overdue(now, &state);
     }
 
-    /// A run that nobody expected any more came back: its slot is of use again.
+    /// What a run counted for when it was taken, as if it had never been.
+    fn take_back_counts(&mut self, now: Moment, run: &Run) {
+        let on = &mut self.devices[run.device.index()];
+        on.stats.dispatched -= 1;
+        on.stats.retried -= u64::from(run.is_retry);
+        // Only runs whose references are all there stand behind another, and only those are put back.
+        on.cache.counts.hits -= run.references.len() as u64;
+        let (rung, hits) = (run.session.key().rung, run.references.len() as u16);
+        self.note(now, || What::PutBack { task: run.task, rung, device: run.device, hits });
+    }
+
+    /// A run that nobody expected any more came back: its slot is of use again, and a spare one that stepped in is not.
     fn no_longer_overdue(&mut self, now: Moment, run: &Run) {
         if run.overdue {
             let on = self.device_mut(run.device);
             on.slots_overdue -= usize::from(run.session.is_own());
+            self.wakes = self.wakes.with(run.device);
             self.place_stranded(now);
         }
     }
@@ -198,6 +222,7 @@ impl<H: Host> Scheduler<H> {
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         let unmeasured = cell.cost.run(units).is_none();
         cell.cost.learn_run(units, measured.run);
+        cell.ran(units, measured.run);
         if let Some(open) = measured.open {
             cell.cost.learn_open(open);
         }

@@ -1,8 +1,11 @@
 //! What the scheduler remembers of a device, a task and a run.
 //! Never decides.
 
+use std::collections::VecDeque;
+
 use smallvec::SmallVec;
 
+use super::trust::Trust;
 use super::{DeviceSpec, Estimate, Host};
 use crate::error::{Attempt, Setback};
 use crate::health::{Ailment, Health};
@@ -14,7 +17,7 @@ use crate::sessions::{SessionKey, Sessions};
 use crate::stats::DeviceStats;
 use crate::task::{Priority, TaskSpec};
 use crate::width::Width;
-use crate::{Bytes, DeviceId, Moment, Nanos, SessionId, TaskId};
+use crate::{Bytes, DeviceId, Fault, Moment, Nanos, SessionId, TaskId};
 
 /// One attempt that is under way.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,8 +40,11 @@ pub(super) struct DeviceState<H: Host> {
     pub(super) width: Width<SessionKey>,
     /// Slots whose run has taken far longer than it may: nobody knows whether they come back.
     pub(super) slots_overdue: usize,
-    /// The sum of the moments at which the running tasks should end.
+    /// When the running tasks should end, first to last.
+    ends: VecDeque<Moment>,
+    /// The sum of those moments.
     ends_sum: u128,
+    pub(super) trust: Trust,
     pub(super) sessions: Sessions<H::Session>,
     /// Keys of the sessions that running tasks hold.
     pub(super) sessions_busy: SmallVec<[SessionKey; 8]>,
@@ -48,7 +54,7 @@ pub(super) struct DeviceState<H: Host> {
     /// The task of the last of them: a task that fails over and over is counted once, it may be its own fault.
     blamed: Option<TaskId>,
     pub(super) stats: DeviceStats,
-    /// When idle devices were last asked to help this one.
+    /// When idle devices were last woken to steal from this one.
     pub(super) thieves_woken: Moment,
 }
 
@@ -65,7 +71,9 @@ impl<H: Host> DeviceState<H> {
             slots_busy: 0,
             width: spec.width_first.map_or(Width::fixed(spec.slots), |first| Width::measured(first, spec.slots)),
             slots_overdue: 0,
+            ends: VecDeque::new(),
             ends_sum: 0,
+            trust: Trust::default(),
             sessions: Sessions::default(),
             sessions_busy: SmallVec::new(),
             cache: ReferenceCache::default(),
@@ -76,13 +84,27 @@ impl<H: Host> DeviceState<H> {
         }
     }
 
+    /// Whether a slot is free that may start something: of those that answer, no more than the width are used.
     pub(super) fn has_free_slot(&self) -> bool {
-        self.slots_busy < self.width.slots()
+        self.slots_busy < self.slots_wanted()
+    }
+
+    /// How many slots, counted from the first, should be at work: for each one that hangs, a spare one steps in.
+    pub(super) fn slots_wanted(&self) -> usize {
+        (self.width.slots() + self.slots_overdue).min(self.spec.slots)
     }
 
     /// Whether no slot is left that could be expected to start anything.
     pub(super) fn hangs(&self) -> bool {
-        self.slots_overdue >= self.width.slots()
+        self.slots_overdue >= self.spec.slots
+    }
+
+    /// Its health, with slots that hang counted in.
+    pub(super) fn health_now(&self) -> Health {
+        match self.health {
+            Health::Well if self.hangs() => Health::Quarantined { ailment: Ailment::Stalled, retry_at: None, tries: 0 },
+            health => health,
+        }
     }
 
     pub(super) fn slots_busy(&self) -> usize {
@@ -95,8 +117,11 @@ impl<H: Host> DeviceState<H> {
 
     /// Time left on the running tasks, if they take what was predicted.
     fn remaining(&self, now: Moment) -> u64 {
-        let elapsed_sum = u128::from(now.0) * self.running as u128;
-        u64::try_from(self.ends_sum.saturating_sub(elapsed_sum)).unwrap_or(u64::MAX)
+        // A run that has taken longer than predicted may end at any moment; it takes nothing off the others' time.
+        let late = self.ends.partition_point(|end| *end <= now);
+        let late_sum: u128 = self.ends.range(..late).map(|end| u128::from(end.0)).sum();
+        let elapsed_sum = u128::from(now.0) * (self.ends.len() - late) as u128;
+        u64::try_from(self.ends_sum - late_sum - elapsed_sum).unwrap_or(u64::MAX)
     }
 
     /// How long a task of this priority would wait for a slot.
@@ -118,12 +143,17 @@ impl<H: Host> DeviceState<H> {
         self.running += 1;
         self.slots_busy += usize::from(takes_slot);
         self.ends_sum += u128::from(expected_end.0);
+        let at = self.ends.partition_point(|end| *end <= expected_end);
+        self.ends.insert(at, expected_end);
     }
 
     pub(super) fn ended(&mut self, expected_end: Moment, took_slot: bool) {
         self.running -= 1;
         self.slots_busy -= usize::from(took_slot);
-        self.ends_sum -= u128::from(expected_end.0);
+        if let Ok(at) = self.ends.binary_search(&expected_end) {
+            self.ends.remove(at);
+            self.ends_sum -= u128::from(expected_end.0);
+        }
     }
 
     /// A run gave its result: whatever faults there were are over.
@@ -173,12 +203,20 @@ pub(super) struct TaskState<J> {
     pub(super) attempts: Vec<Attempt>,
     /// How often a later task started before this one because this one did not fit.
     pub(super) bypassed: u16,
-    /// Since when it has been at a queue without fitting.
-    pub(super) short_since: Option<Moment>,
+    /// Where it has been queued without fitting, and since when.
+    pub(super) short: Option<Short>,
     /// Since when no device could take it.
     pub(super) stranded_since: Option<Moment>,
     /// The device that a plan made ahead gave it, and when it should be done there.
     pub(super) planned: Option<Planned>,
+}
+
+/// A wait for memory: for this rung, in this device's queue.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct Short {
+    pub(super) device: DeviceId,
+    pub(super) rung: usize,
+    pub(super) since: Moment,
 }
 
 /// A step of a plan made ahead.
@@ -192,12 +230,26 @@ pub(super) struct Planned {
 impl<J> TaskState<J> {
     /// Whether this task already failed on this rung and device in a way that would repeat itself.
     pub(super) fn tried(&self, rung: &'static str, device: DeviceId) -> bool {
-        self.attempts.iter().any(|attempt| {
-            attempt.rung == rung
-                && attempt.device == device
-                && !matches!(&attempt.setback, Setback::Failed(fault)
-                if matches!(fault, crate::Fault::DeviceLost { .. } | crate::Fault::Stalled { .. }))
-        })
+        let repeats_itself = |setback: &Setback| match setback {
+            Setback::Failed(fault) => !matches!(fault, Fault::DeviceLost { .. } | Fault::Stalled { .. }),
+            Setback::Refused(_) => true,
+            Setback::Distrusted => false,
+        };
+        let here = |attempt: &&Attempt| attempt.rung == rung && attempt.device == device;
+        self.attempts.iter().filter(here).any(|attempt| repeats_itself(&attempt.setback))
+    }
+
+    /// Since when it has been waiting for memory in this device's queue.
+    pub(super) fn short_since(&self, device: DeviceId) -> Option<Moment> {
+        self.short.filter(|short| short.device == device).map(|short| short.since)
+    }
+
+    /// It does not fit: the wait begins, unless it has begun for this very rung.
+    pub(super) fn is_short(&mut self, device: DeviceId, rung: usize, now: Moment) {
+        let waits = |short: &Short| (short.device, short.rung) == (device, rung);
+        if self.short.filter(waits).is_none() {
+            self.short = Some(Short { device, rung, since: now });
+        }
     }
 }
 
@@ -246,6 +298,8 @@ pub(super) struct Run {
     pub(super) estimate: Estimate,
     /// The footprint that its rung declares, uncorrected.
     pub(super) declared: Bytes,
+    /// Whether its task had failed before.
+    pub(super) is_retry: bool,
     /// It has taken far longer than it may.
     pub(super) overdue: bool,
     /// The task has ended or moved; only the leases are still to come back.

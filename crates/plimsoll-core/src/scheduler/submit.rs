@@ -11,8 +11,8 @@ use crate::error::{SubmitRefusal, TaskError};
 use crate::event::{End, What};
 use crate::profile::Cell;
 use crate::rung::same_name;
-use crate::task::TaskSpec;
-use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
+use crate::task::{Standing, TaskSpec};
+use crate::{Bytes, Cause, DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
 
 /// A task that was refused: it comes back whole.
 #[derive(Debug)]
@@ -46,11 +46,29 @@ pub(super) struct CostCell {
     pub(super) cost: Cell,
     /// Attempts under way that nothing is known about yet.
     pub(super) exploring: u32,
+    /// Moving average of units per second of one slot.
+    units_per_second: Option<f64>,
     /// How far the measured peak exceeded the predicted bytes, as a factor; 1 if the footprint is exact.
     pub(super) bytes_factor: f64,
 }
 
+/// Weight of the latest sample in the moving average of throughput.
+const THROUGHPUT_ALPHA: f64 = 0.1;
+
 impl CostCell {
+    /// A run of this many units took so long.
+    pub(super) fn ran(&mut self, units: u64, took: Nanos) {
+        let rate = units.max(1) as f64 / took.as_secs_f64().max(1e-9);
+        let average = self.units_per_second.unwrap_or(rate);
+        self.units_per_second = Some(average + THROUGHPUT_ALPHA * (rate - average));
+    }
+
+    /// Units per second of one slot, as measured lately, or before that as the profile has it.
+    pub(super) fn throughput(&self, units: u64) -> Option<f64> {
+        let by_profile = || Some(units.max(1) as f64 / self.cost.run(units)?.time.as_secs_f64().max(1e-9));
+        self.units_per_second.or_else(by_profile)
+    }
+
     /// What a run was seen to take beyond a declared footprint of this size.
     pub(super) fn excess(&self, declared: Bytes) -> Bytes {
         Bytes((declared.0 as f64 * (self.bytes_factor - 1.0).max(0.0)).ceil() as u64)
@@ -59,7 +77,7 @@ impl CostCell {
 
 impl Workloads {
     pub(super) fn contains(&self, workload: WorkloadId) -> bool {
-        usize::from(workload.0) < self.known.len()
+        (workload.0 as usize) < self.known.len()
     }
 
     /// The names in order of registration.
@@ -68,7 +86,7 @@ impl Workloads {
     }
 
     pub(super) fn name(&self, workload: WorkloadId) -> &str {
-        &self.known[usize::from(workload.0)].name
+        &self.known[workload.0 as usize].name
     }
 
     /// Every cell with its workload, rung and device.
@@ -87,14 +105,14 @@ impl Workloads {
 
     /// What a rung costs on each device.
     pub(super) fn row(&self, workload: WorkloadId, rung: &'static str) -> &[CostCell] {
-        let workload = &self.known[usize::from(workload.0)];
+        let workload = &self.known[workload.0 as usize];
         let at = workload.rungs.iter().position(|known| same_name(known, rung));
         at.map_or(&[], |at| &workload.cells[at])
     }
 
     pub(super) fn cell_mut(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> &mut CostCell {
         let at = self.rung_at(workload, rung, device.index() + 1);
-        &mut self.known[usize::from(workload.0)].cells[at][device.index()]
+        &mut self.known[workload.0 as usize].cells[at][device.index()]
     }
 
     /// Makes sure that there is a cell for each rung on each device, with whatever the loaded profile knows.
@@ -105,7 +123,7 @@ impl Workloads {
     }
 
     fn rung_at(&mut self, id: WorkloadId, rung: &'static str, devices: usize) -> usize {
-        let workload = &mut self.known[usize::from(id.0)];
+        let workload = &mut self.known[id.0 as usize];
         let at = workload.rungs.iter().position(|known| same_name(known, rung)).unwrap_or_else(|| {
             workload.rungs.push(rung);
             workload.cells.push(Vec::new());
@@ -129,7 +147,7 @@ impl<H: Host> Scheduler<H> {
             self.workloads.known.push(workload);
             self.workloads.known.len() - 1
         });
-        WorkloadId(at as u16)
+        WorkloadId(u32::try_from(at).expect("fewer workloads than there is memory for"))
     }
 
     /// The workloads and what is known of them.
@@ -186,7 +204,7 @@ impl<H: Host> Scheduler<H> {
             dependents: Vec::new(),
             attempts: Vec::new(),
             bypassed: 0,
-            short_since: None,
+            short: None,
             stranded_since: None,
             planned: None,
         });
@@ -200,9 +218,19 @@ impl<H: Host> Scheduler<H> {
     }
 
     pub(super) fn start_if_ready(&mut self, now: Moment, task: TaskId) {
+        if self.end_if_expired(now, task) {
+            return;
+        }
         if self.tasks.get(task).is_some_and(|state| state.blockers == 0) {
             self.place(now, task);
         }
+    }
+
+    /// Ends a task whose deadline has passed before it was started; says whether it did.
+    pub(super) fn end_if_expired(&mut self, now: Moment, task: TaskId) -> bool {
+        let deadline = self.tasks.get(task).and_then(|state| state.spec.deadline);
+        let expired = deadline.is_some_and(|deadline| deadline <= now);
+        expired && self.stop(now, task, TaskError::DeadlinePassed { started: false })
     }
 
     pub(super) fn may_enter(&self, spec: &TaskSpec) -> Result<(), SubmitRefusal> {
@@ -216,10 +244,19 @@ impl<H: Host> Scheduler<H> {
         if self.tasks.len() >= limit {
             return Err(SubmitRefusal::QueueFull { limit });
         }
-        Ok(())
+        spec.after.iter().try_for_each(|before| self.may_come_first(*before))
     }
 
-    /// A predecessor that is neither in the table nor among those that failed lately has succeeded.
+    /// What is not known to have succeeded never counts as if it had.
+    fn may_come_first(&self, task: TaskId) -> Result<(), SubmitRefusal> {
+        match self.tasks.standing(task) {
+            Standing::Live | Standing::Succeeded | Standing::Failed => Ok(()),
+            Standing::Unknown => Err(SubmitRefusal::UnknownPredecessor { task }),
+            Standing::Forgotten => Err(SubmitRefusal::ForgottenPredecessor { task }),
+        }
+    }
+
+    /// Waits for predecessors that have not ended; one that failed ends the task.
     fn block_on_predecessors(&mut self, now: Moment, task: TaskId) {
         let Some(state) = self.tasks.get(task) else { return };
         if state.spec.after.is_empty() {
@@ -227,11 +264,12 @@ impl<H: Host> Scheduler<H> {
         }
         let mut blockers = 0;
         for predecessor in state.spec.after.clone() {
-            if let Some(before) = self.tasks.get_mut(predecessor).filter(|_| predecessor != task) {
+            if let Some(before) = self.tasks.get_mut(predecessor) {
                 before.dependents.push(task);
                 blockers += 1;
-            } else if let Some(error) = self.failed_lately.error(predecessor) {
-                let error = after_failure(predecessor, error);
+            } else if self.tasks.standing(predecessor) == Standing::Failed {
+                let error = self.failed_lately.error(predecessor).cloned().unwrap_or_else(error_no_longer_kept);
+                let error = after_failure(predecessor, &error);
                 return self.end_without_result(now, task, error);
             }
         }
@@ -244,7 +282,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn end_without_result(&mut self, now: Moment, task: TaskId, error: TaskError) {
         let mut ending = vec![(task, error)];
         while let Some((task, error)) = ending.pop() {
-            let Some(state) = self.tasks.remove(task) else { continue };
+            let Some(state) = self.tasks.remove_failed(task) else { continue };
             if let Some(sequence) = state.spec.sequence {
                 self.sequences.left(sequence);
             }
@@ -269,10 +307,15 @@ impl<H: Host> Scheduler<H> {
             state.blockers = state.blockers.saturating_sub(1);
             if state.blockers == 0 {
                 state.ready_at = now;
-                self.place(now, dependent);
+                self.start_if_ready(now, dependent);
             }
         }
     }
+}
+
+/// Only so many errors are kept; that a task failed is known for longer.
+fn error_no_longer_kept() -> TaskError {
+    TaskError::WorkFailed(Cause::new("its error is no longer kept"))
 }
 
 /// The error of a task whose predecessor failed: the first cause is kept, however long the chain.

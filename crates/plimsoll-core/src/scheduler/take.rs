@@ -13,13 +13,13 @@ use crate::event::What;
 use crate::residency::Presence;
 use crate::sessions::SessionKey;
 use crate::task::TaskSpec;
-use crate::{DeviceId, DeviceSet, Moment, Rung, SessionId, TaskId};
+use crate::{DeviceId, DeviceSet, Moment, Quality, Rung, SessionId, TaskId};
 
 /// How far into its queue a slot looks for a task that fits, or whose references are already there.
-const LOOK: usize = 32;
-/// How often a task may be passed over before the device waits for it alone.
-const BYPASS_MAX: u16 = 64;
-/// How many tasks at the end of another device's queue an idle slot looks at.
+pub(super) const LOOK: usize = 32;
+/// How often a task may be passed over, by tasks of its own queue or stolen ones, before the device waits for it alone.
+pub(super) const BYPASS_MAX: u16 = 64;
+/// How many tasks at the end of another device's queue an idle slot looks at to steal one.
 const STEAL_LOOK: usize = 16;
 
 /// A session for a run.
@@ -65,14 +65,18 @@ pub struct Assignment<H: Host> {
 impl<H: Host> Scheduler<H> {
     /// The next assignment for a free slot of this device, or nothing for now.
     pub fn take(&mut self, now: Moment, device: DeviceId) -> Option<Assignment<H>> {
-        let state = self.device(device);
-        if !state.health.is_well() || !state.has_free_slot() {
+        if !self.may_start(device) || !self.device(device).has_free_slot() {
             return None;
         }
-        if let Some(task) = self.next_startable(now, device) {
-            return self.start(now, task, None);
+        match self.next_startable(now, device) {
+            Next::Start(task) => self.start(now, task, None),
+            Next::Starving => None,
+            Next::Nothing => self.steal(now, device),
         }
-        self.steal(now, device)
+    }
+
+    fn may_start(&self, device: DeviceId) -> bool {
+        self.device(device).health.is_well() && !self.is_suspect(device)
     }
 
     /// Another task for the slot of a run that was just taken, to be run right after it on the same session. For tasks
@@ -80,58 +84,86 @@ impl<H: Host> Scheduler<H> {
     pub fn take_behind(&mut self, now: Moment, head: RunId) -> Option<Assignment<H>> {
         let ahead = self.runs.get(head.0)?;
         let (device, key) = (ahead.device, ahead.session.key());
-        let task = self.device(device).queue.nth(0)?;
+        let task = self.first_in_time(now, device)?;
         let state = self.tasks.get(task)?;
         let Phase::Queued { rung, estimate, .. } = state.phase else { return None };
         let rung = &state.spec.ladder.rungs()[rung];
         let fits_behind = estimate.measured
-            && self.device(device).health.is_well()
+            && self.may_start(device)
             && super::choose::session_key(&state.spec, rung) == key
             && self.references_on(device, &state.spec, rung) == Presence::Ready
             && self.ledger.check(device, rung.footprint.task + self.excess(device, &state.spec, rung)).is_ok();
         if fits_behind { self.start(now, task, Some(key)) } else { None }
     }
 
+    /// The first task of a queue; those before it whose deadline has passed end here.
+    fn first_in_time(&mut self, now: Moment, device: DeviceId) -> Option<TaskId> {
+        loop {
+            let task = self.device(device).queue.nth(0)?;
+            if !self.end_if_expired(now, task) {
+                return Some(task);
+            }
+        }
+    }
+
     /// The first task of the queue that fits now; one whose references are all there goes before others of its level.
-    fn next_startable(&mut self, now: Moment, device: DeviceId) -> Option<TaskId> {
+    fn next_startable(&mut self, now: Moment, device: DeviceId) -> Next {
         let mut at = 0;
         let mut first: Option<(usize, TaskId)> = None;
-        let mut looked = 0;
-        while looked < LOOK {
-            looked += 1;
+        for _ in 0..LOOK {
             let Some(task) = self.device(device).queue.nth(at) else { break };
+            if self.end_if_expired(now, task) || self.raise_quality(now, task) {
+                continue;
+            }
             match self.startable(now, task, device) {
-                Startable::Now => return self.pass_over(device, at, task),
-                Startable::AfterPreparing => first = first.or(Some((at, task))),
-                Startable::NotNow => {
-                    if self.move_if_sooner(now, task, device) {
-                        continue;
-                    }
-                    if self.tasks.get(task).is_some_and(|state| state.bypassed >= BYPASS_MAX) {
-                        break;
-                    }
+                Startable::Now => {
+                    let (at, task) = first.filter(|(_, first)| self.is_more_urgent(*first, task)).unwrap_or((at, task));
+                    return self.pass_over(device, at, task);
                 }
+                Startable::AfterPreparing => first = first.or(Some((at, task))),
+                Startable::NotNow if self.move_if_sooner(now, task, device) => continue,
+                Startable::NotNow if self.is_starving(device, task) => {
+                    return first.map_or(Next::Starving, |(at, task)| self.pass_over(device, at, task));
+                }
+                Startable::NotNow => {}
             }
             at += 1;
         }
-        first.and_then(|(at, task)| self.pass_over(device, at, task))
+        first.map_or(Next::Nothing, |(at, task)| self.pass_over(device, at, task))
+    }
+
+    fn is_more_urgent(&self, one: TaskId, other: TaskId) -> bool {
+        let priority = |task: TaskId| self.tasks.get(task).map(|state| state.spec.priority);
+        priority(one) > priority(other)
+    }
+
+    /// Whether a task was passed over so often that its device must wait for it. Waiting would not help one whose memory
+    /// others hold: for that `memory_wait_max` is the limit.
+    fn is_starving(&self, device: DeviceId, task: TaskId) -> bool {
+        let passed_over = self.tasks.get(task).is_some_and(|state| state.bypassed >= BYPASS_MAX);
+        passed_over && !self.is_held_by_others(device, self.queued_bytes(task))
     }
 
     /// Counts, for the tasks before this one, that it went first.
-    fn pass_over(&mut self, device: DeviceId, at: usize, task: TaskId) -> Option<TaskId> {
-        for before in 0..at {
-            let Some(id) = self.devices[device.index()].queue.nth(before) else { continue };
+    fn pass_over(&mut self, device: DeviceId, at: usize, task: TaskId) -> Next {
+        self.count_bypass(device, at);
+        Next::Start(task)
+    }
+
+    /// The first so many tasks of a queue were passed over.
+    fn count_bypass(&mut self, device: DeviceId, count: usize) {
+        for at in 0..count {
+            let Some(id) = self.devices[device.index()].queue.nth(at) else { return };
             if let Some(state) = self.tasks.get_mut(id) {
                 state.bypassed = state.bypassed.saturating_add(1);
             }
         }
-        Some(task)
     }
 
     fn startable(&mut self, now: Moment, task: TaskId, device: DeviceId) -> Startable {
         let Some(state) = self.tasks.get(task) else { return Startable::NotNow };
-        let Phase::Queued { rung, .. } = state.phase else { return Startable::NotNow };
-        let rung = &state.spec.ladder.rungs()[rung];
+        let Phase::Queued { rung: at, .. } = state.phase else { return Startable::NotNow };
+        let rung = &state.spec.ladder.rungs()[at];
         let references = self.references_on(device, &state.spec, rung);
         if references == Presence::BeingPrepared {
             return Startable::NotNow;
@@ -139,7 +171,7 @@ impl<H: Host> Scheduler<H> {
         let total = rung.footprint.total(state.spec.references.len()) + self.excess(device, &state.spec, rung);
         if total > self.ledger.free(device) && self.shortfall(device, &state.spec, rung).is_some() {
             let state = self.tasks.get_mut(task).expect("it was there a moment ago");
-            state.short_since.get_or_insert(now);
+            state.is_short(device, at, now);
             return Startable::NotNow;
         }
         if references == Presence::Ready { Startable::Now } else { Startable::AfterPreparing }
@@ -164,7 +196,7 @@ impl<H: Host> Scheduler<H> {
         }
         let Some(state) = self.tasks.get(task) else { return false };
         let Phase::Queued { rung, .. } = state.phase else { return false };
-        if state.short_since.is_none() {
+        if state.short_since(device).is_none() {
             return false;
         }
         let Some(better) = self.choose_sooner(now, task, device, rung) else { return false };
@@ -178,49 +210,51 @@ impl<H: Host> Scheduler<H> {
         (chosen.choice.device != device || chosen.choice.rung != rung).then_some(chosen)
     }
 
-    /// Nothing of its own to start: takes over a task that would finish sooner here than where it is queued.
-    fn steal(&mut self, now: Moment, helper: DeviceId) -> Option<Assignment<H>> {
+    /// Nothing of its own to start: steals a task that would finish sooner here than where it is queued. Those of its own
+    /// queue that do not fit are passed over by that.
+    fn steal(&mut self, now: Moment, thief: DeviceId) -> Option<Assignment<H>> {
         if self.config.strategy.keeps_shares() {
             return None;
         }
         let mut best: Option<(TaskId, Choice, DeviceId)> = None;
         let mut gain = 0;
-        for owner in self.device_ids().filter(|owner| *owner != helper) {
+        for owner in self.device_ids().filter(|owner| *owner != thief) {
             let from = self.device(owner);
             if !from.health.is_well() || !self.is_worth_stealing_from(owner) {
                 continue;
             }
             for task in from.queue.iter().rev().take(STEAL_LOOK) {
-                if let Some((choice, sooner)) = self.sooner_here(now, task, owner, helper).filter(|(_, g)| *g > gain) {
+                if let Some((choice, sooner)) = self.sooner_here(now, task, owner, thief).filter(|(_, g)| *g > gain) {
                     gain = sooner;
                     best = Some((task, choice, owner));
                 }
             }
         }
         let (task, choice, from) = best?;
+        self.count_bypass(thief, LOOK);
         self.dequeue(task);
         self.enqueue(now, task, choice);
-        self.note(now, || What::Moved { task, from, to: helper });
+        self.note(now, || What::Moved { task, from, to: thief });
         self.start(now, task, None)
     }
 
     /// What the task would cost here and by how much it would be done sooner, if it would.
-    fn sooner_here(&self, now: Moment, task: TaskId, owner: DeviceId, helper: DeviceId) -> Option<(Choice, u64)> {
+    fn sooner_here(&self, now: Moment, task: TaskId, owner: DeviceId, thief: DeviceId) -> Option<(Choice, u64)> {
         let state = self.tasks.get(task)?;
-        let Phase::Queued { estimate: there, .. } = state.phase else { return None };
+        let Phase::Queued { estimate: there, rung: queued, .. } = state.phase else { return None };
         if state.planned.is_some_and(|planned| planned.device == owner && now <= planned.valid_until) {
             return None;
         }
-        if state.spec.sequence.is_some_and(|sequence| self.sequences.home(sequence) != Some(helper)) {
+        if state.spec.sequence.is_some_and(|sequence| self.sequences.home(sequence) != Some(thief)) {
             return None;
         }
-        let here = self.best_on(now, task, helper)?;
+        let here = self.best_on(now, task, thief, state.spec.ladder.rungs()[queued].quality)?;
         if here.estimate.measured != there.measured && !here.estimate.measured {
             return None;
         }
         let rung = &state.spec.ladder.rungs()[here.rung];
-        let waits = self.references_on(helper, &state.spec, rung) == Presence::BeingPrepared;
-        if waits || self.shortfall(helper, &state.spec, rung).is_some() {
+        let waits = self.references_on(thief, &state.spec, rung) == Presence::BeingPrepared;
+        if waits || self.shortfall(thief, &state.spec, rung).is_some() {
             return None;
         }
         // It stands among the last of that queue: all of the queue, itself included, comes before its end.
@@ -260,6 +294,8 @@ impl<H: Host> Scheduler<H> {
         let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
         let misses = references.len() as u16 - hits;
         let epoch = self.device(device).epoch;
+        let has_failed = |attempt: &Attempt| !matches!(attempt.setback, Setback::Refused(_));
+        let is_retry = self.tasks.get(task)?.attempts.iter().any(has_failed);
         let run = RunId(self.runs.insert(Run {
             task,
             device,
@@ -271,11 +307,10 @@ impl<H: Host> Scheduler<H> {
             expected_end: now + estimate.occupies(),
             estimate,
             declared: total,
+            is_retry,
             overdue: false,
             abandoned: false,
         }));
-        let has_failed = |attempt: &Attempt| matches!(attempt.setback, Setback::Failed(_));
-        let is_retry = self.tasks.get(task)?.attempts.iter().any(has_failed);
         let on = self.device_mut(device);
         on.began(now + estimate.occupies(), behind.is_none());
         on.stats.dispatched += 1;
@@ -285,7 +320,7 @@ impl<H: Host> Scheduler<H> {
         }
         let state = self.tasks.get_mut(task)?;
         state.phase = Phase::Running { run };
-        state.short_since = None;
+        state.short = None;
         let (waited, job) = (now.since(state.ready_at), state.job.clone());
         let warm = !matches!(session, SessionTurn::Open(_));
         let promised = self.ledger.promised(device);
@@ -294,7 +329,7 @@ impl<H: Host> Scheduler<H> {
         Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
     }
 
-    /// The task's own lease: its bytes and all the room that had to be made beyond what was missing.
+    /// The task's own lease: its bytes and all that had to be evicted beyond what was missing.
     fn reserve(
         &mut self,
         now: Moment,
@@ -304,10 +339,7 @@ impl<H: Host> Scheduler<H> {
     ) -> Option<crate::ledger::LeaseId> {
         let total = needs.total();
         let missing = total - self.ledger.free(device);
-        let mut freed = self.evict_idle(now, device, total, needs, discards);
-        if needs.absent > 0 {
-            freed += self.trim_window(device, needs, discards);
-        }
+        let freed = self.evict_idle(now, device, total, needs, discards);
         self.ledger.check(device, total).ok()?;
         let spare = (freed - missing).min(self.ledger.free(device) - total);
         self.ledger.reserve(device, needs.task + spare).ok()
@@ -366,10 +398,21 @@ impl<H: Host> Scheduler<H> {
         self.wakes = DeviceSet::with(self.wakes, device);
     }
 
-    /// The cheapest rung for a task on one device.
-    pub(super) fn best_on(&self, now: Moment, task: TaskId, device: DeviceId) -> Option<Choice> {
-        self.choices_on(now, task, device).into_iter().min_by_key(|choice| choice.estimate.finish())
+    /// The cheapest rung for a task on one device that gives at least this quality.
+    fn best_on(&self, now: Moment, task: TaskId, device: DeviceId, quality: Quality) -> Option<Choice> {
+        let ladder = &self.tasks.get(task)?.spec.ladder;
+        let choices = self.choices_on(now, task, device).into_iter();
+        let good = choices.filter(|choice| ladder.rungs()[choice.rung].quality >= quality);
+        good.min_by_key(|choice| choice.estimate.finish())
     }
+}
+
+/// What a free slot finds in its device's queue.
+enum Next {
+    Start(TaskId),
+    Nothing,
+    /// A task was passed over so often that nothing else starts before it.
+    Starving,
 }
 
 /// Whether a queued task can start now.

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use super::state::{Phase, RunId};
+use super::take::LOOK;
 use super::{Host, Scheduler};
 use crate::error::{Attempt, Refusal, Setback, TaskError};
 use crate::ledger::Shortfall;
@@ -38,8 +39,8 @@ impl<H: Host> Scheduler<H> {
         let state = self.device(device);
         let retry = state.health.retry_at();
         let stalled = self.runs_on(device).filter_map(|run| self.stalled_at(run)).min();
-        let waits = self.short_tasks(device).map(|(_, since)| since + self.config.memory_wait_max);
-        let short = if state.running == 0 { waits.min() } else { None };
+        let hopeless = self.short_tasks(device).filter(|(task, _)| self.waits_in_vain(device, *task));
+        let short = hopeless.map(|(_, since)| since + self.config.memory_wait_max).min();
         retry.into_iter().chain(stalled).chain(short)
     }
 
@@ -56,20 +57,23 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Tasks at the head of a queue that do not fit, and since when.
+    /// Tasks among the first of a queue that do not fit, and since when: those that a free slot looks at.
     fn short_tasks(&self, device: DeviceId) -> impl Iterator<Item = (TaskId, Moment)> + '_ {
-        let heads = self.device(device).queue.iter().take(8);
-        heads.filter_map(|task| Some((task, self.tasks.get(task)?.short_since?)))
+        let heads = self.device(device).queue.iter().take(LOOK);
+        heads.filter_map(move |task| Some((task, self.tasks.get(task)?.short_since(device)?)))
+    }
+
+    /// Whether no run here will give back the memory that a queued task waits for.
+    fn waits_in_vain(&self, device: DeviceId, task: TaskId) -> bool {
+        self.device(device).running == 0 || self.is_held_by_others(device, self.queued_bytes(task))
     }
 
     /// Memory that no run here will give back is waited for only so long; then the rung counts as refused.
     fn stop_waiting_for_memory(&mut self, now: Moment, device: DeviceId) {
-        if self.device(device).running > 0 {
-            return;
-        }
         let patience = self.config.memory_wait_max;
-        let given_up: Vec<_> = self.short_tasks(device).filter(|(_, since)| now.since(*since) >= patience).collect();
-        for (task, _) in given_up {
+        let waited = self.short_tasks(device).filter(|(_, since)| now.since(*since) >= patience);
+        let given_up: Vec<_> = waited.map(|(task, _)| task).filter(|task| self.waits_in_vain(device, *task)).collect();
+        for task in given_up {
             self.refuse_rung(now, task, device);
         }
     }
@@ -82,7 +86,7 @@ impl<H: Host> Scheduler<H> {
         let refusal = Refusal::DoesNotFit(Shortfall::NotNow { device, wanted, free });
         let rung = state.spec.ladder.rungs()[rung].name;
         state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
-        state.short_since = None;
+        state.short = None;
         self.leave_queue(task);
         self.try_again(now, task);
     }

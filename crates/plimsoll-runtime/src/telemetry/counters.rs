@@ -214,6 +214,7 @@ impl Totals {
                 self.queue_wait.record(waited);
                 self.row(device, rung, |row| row.started(waited, warm, hits, misses));
             }
+            What::PutBack { rung, device, hits, .. } => self.row(device, rung, |row| row.put_back(hits)),
             What::Ran { rung, device, units, bring, open, run, .. } => {
                 self.run_time.record(run);
                 self.row(device, rung, |row| row.ran(units, bring, open, run));
@@ -280,6 +281,13 @@ impl Row {
         self.hits += u64::from(hits);
         self.misses += u64::from(misses);
         self.queue_wait.record(waited);
+    }
+
+    /// It was not started after all. It stood behind another run, so its session was warm.
+    fn put_back(&mut self, hits: u16) {
+        self.started = self.started.saturating_sub(1);
+        self.warm = self.warm.saturating_sub(1);
+        self.hits = self.hits.saturating_sub(u64::from(hits));
     }
 
     fn ran(&mut self, units: u64, bring: Nanos, open: Nanos, run: Nanos) {

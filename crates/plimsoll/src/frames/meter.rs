@@ -171,7 +171,7 @@ impl Counts {
     /// Counts the attempts that failed; says whether there were any.
     fn failed(&mut self, attempts: &[Attempt]) -> bool {
         let mut tried_before = false;
-        for attempt in attempts.iter().filter(|attempt| matches!(attempt.setback, Setback::Failed(_))) {
+        for attempt in attempts.iter().filter(|attempt| !matches!(attempt.setback, Setback::Refused(_))) {
             if let Some(device) = self.device(attempt.device) {
                 device.failed += 1;
                 device.retried += u64::from(tried_before);

@@ -38,7 +38,7 @@ impl Live {
             for event in events {
                 match event.what {
                     What::Started { device, .. } => change(&mut lanes, device, |lane| lane.running += 1),
-                    What::Ran { device, .. } | What::AttemptFailed { device, .. } => {
+                    What::Ran { device, .. } | What::AttemptFailed { device, .. } | What::PutBack { device, .. } => {
                         change(&mut lanes, device, |lane| lane.running = lane.running.saturating_sub(1));
                     }
                     What::WidthChanged { device, slots } => {

@@ -47,7 +47,7 @@ impl Summary {
             for attempt in &report.attempts {
                 match &attempt.setback {
                     Setback::Failed(Fault::OutOfMemory { .. }) | Setback::Refused(_) => self.out_of_memory += 1,
-                    Setback::Failed(_) => self.other_failures += 1,
+                    Setback::Failed(_) | Setback::Distrusted => self.other_failures += 1,
                 }
             }
         }

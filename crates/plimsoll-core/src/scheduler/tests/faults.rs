@@ -3,8 +3,6 @@
 use super::*;
 use crate::scheduler::Order;
 
-const GPU: DeviceId = DeviceId(1);
-
 fn lost() -> Option<Fault> {
     Some(Fault::DeviceLost { detail: String::new() })
 }

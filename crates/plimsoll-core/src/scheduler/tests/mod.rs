@@ -1,8 +1,17 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
+mod deadlines;
+mod estimates;
 mod faults;
+mod late;
+mod memory;
 mod offers;
+mod order;
+mod predecessors;
+mod quality;
+mod references;
 mod sequences;
+mod slots;
 
 use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
 use crate::balancer::Strategy;
@@ -52,4 +61,35 @@ pub(super) fn settle(scheduler: &mut Scheduler<Nothing>, now: Moment, run: &Assi
     let session = fault.is_none().then_some(());
     let outcome = Outcome { result: fault.map_or(Ok(()), Err), session, measured };
     scheduler.settle(now, run.run, outcome);
+}
+
+pub(super) const CPU: DeviceId = DeviceId(0);
+pub(super) const GPU: DeviceId = DeviceId(1);
+
+/// Only on GPUs, with so many bytes while it runs.
+pub(super) fn on_gpu(bytes: u64) -> Ladder {
+    Ladder::from(vec![Rung::new("gpu", Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)))])
+}
+
+/// On any device, with so many bytes while it runs.
+pub(super) fn anywhere(bytes: u64) -> Ladder {
+    Ladder::from(vec![Rung::new("any", Place::Anywhere, Footprint::task(Bytes(bytes)))])
+}
+
+/// The errors of the tasks that ended without a result since the last call.
+pub(super) fn errors(scheduler: &mut Scheduler<Nothing>) -> Vec<crate::TaskError> {
+    scheduler.drain_endings().into_iter().map(|ending| ending.error).collect()
+}
+
+/// Of the device's 1000 bytes, other programs leave this many.
+pub(super) fn others_leave(scheduler: &mut Scheduler<Nothing>, now: Moment, device: DeviceId, free: u64) {
+    let memory = crate::line::Memory { capacity: Bytes(1_000), free: Bytes(free), ours: Bytes::ZERO };
+    scheduler.set_memory(now, device, memory);
+}
+
+/// A device without a margin, so that its line is its capacity.
+pub(super) fn exact(kind: DeviceKind, slots: usize, bytes: u64) -> DeviceSpec {
+    let mut spec = DeviceSpec::new(kind, slots, Bytes(bytes));
+    spec.margin.share = 1.0;
+    spec
 }

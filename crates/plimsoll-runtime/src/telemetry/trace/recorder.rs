@@ -97,7 +97,8 @@ impl Recorder {
 
     fn draw(&mut self, at: Moment, what: What) {
         match what {
-            What::Submitted { .. } => {}
+            // What was put back is placed anew, which ends its run.
+            What::Submitted { .. } | What::PutBack { .. } => {}
             What::Placed { task, rung, device, finish } => self.placed(at, task, rung, device, finish),
             What::Moved { task, from, to } => self.instant("moved", at, to, Args::Moved { task: Named(task), from }),
             What::Started { task, rung, device, waited, bytes, promised, warm, hits, misses } => {
@@ -260,6 +261,7 @@ impl Recorder {
             | What::Started { device, .. }
             | What::Ran { device, .. }
             | What::AttemptFailed { device, .. }
+            | What::PutBack { device, .. }
             | What::Evicted { device, .. }
             | What::Quarantined { device, .. }
             | What::Returned { device }

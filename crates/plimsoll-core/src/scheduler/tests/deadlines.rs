@@ -1,0 +1,44 @@
+//! Deadlines that have already passed when somebody looks.
+
+use super::*;
+use crate::TaskError;
+
+#[test]
+fn a_deadline_that_has_passed_ends_a_task_at_submission() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = TaskSpec { deadline: Some(Moment(5)), ..spec(&mut scheduler, anywhere(1)) };
+    scheduler.submit(Moment(5), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(5), CPU).is_none());
+    let ended = errors(&mut scheduler);
+    assert!(matches!(ended[..], [TaskError::DeadlinePassed { started: false }]), "{ended:?}");
+    assert_eq!(scheduler.unsettled(), 0);
+}
+
+#[test]
+fn a_deadline_that_has_passed_ends_a_task_instead_of_starting_it() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let base = spec(&mut scheduler, anywhere(1));
+    scheduler.teach(base.workload, "any", CPU, 10, Nanos(1));
+    let due = TaskSpec { deadline: Some(Moment(5)), ..base.clone() };
+    for spec in [&due, &base, &due, &base] {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    let head = scheduler.take(Moment(6), CPU).expect("there is one without a deadline");
+    let behind = scheduler.take_behind(Moment(6), head.run).expect("there are two");
+    assert_eq!(errors(&mut scheduler).len(), 2);
+    assert!(scheduler.take_behind(Moment(6), behind.run).is_none());
+    scheduler.check_invariants().unwrap();
+}
+
+/// The list of deadlines is swept: it does not grow with every task that ever had one.
+#[test]
+fn deadlines_of_tasks_that_have_ended_are_forgotten() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = TaskSpec { deadline: Some(Moment(u64::MAX - 1)), ..spec(&mut scheduler, anywhere(1)) };
+    for now in 1..5_000 {
+        scheduler.submit(Moment(now), spec.clone(), ()).unwrap();
+        let run = start(&mut scheduler, Moment(now), CPU.0);
+        settle(&mut scheduler, Moment(now), &run, None);
+    }
+    assert!(scheduler.deadlines.len() < 200, "{} are kept", scheduler.deadlines.len());
+}

@@ -1,0 +1,174 @@
+//! Shortages: what other programs hold is waited for, what our own runs hold too, and only what is larger than the
+//! device never fits.
+
+use super::*;
+use crate::{MemoryMoment, Refusal, Setback, Shortfall, TaskError};
+
+const MINUTE: u64 = 60_000_000_000;
+
+#[test]
+fn what_others_hold_now_is_waited_for() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    others_leave(&mut scheduler, Moment(1), GPU, 100);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    scheduler.tick(Moment(3));
+    assert!(errors(&mut scheduler).is_empty(), "it waits up to {}", scheduler.config().memory_wait_max);
+    others_leave(&mut scheduler, Moment(4), GPU, 1_000);
+    assert!(scheduler.drain_wakes().contains(GPU));
+    assert!(scheduler.take(Moment(5), GPU).is_some());
+}
+
+#[test]
+fn a_queued_task_outlives_a_moment_of_others() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let first = start(&mut scheduler, Moment(2), GPU.0);
+    others_leave(&mut scheduler, Moment(3), GPU, 400);
+    assert!(errors(&mut scheduler).is_empty());
+    settle(&mut scheduler, Moment(4), &first, None);
+    others_leave(&mut scheduler, Moment(5), GPU, 1_000);
+    assert!(scheduler.take(Moment(5), GPU).is_some());
+}
+
+#[test]
+fn strict_waits_too() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let ladder = Ladder::from(vec![on_gpu(500).rungs()[0].clone(), gpu_or_cpu().rungs()[1].clone()]);
+    let spec = TaskSpec { strict: true, ..spec(&mut scheduler, ladder) };
+    others_leave(&mut scheduler, Moment(1), GPU, 100);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(errors(&mut scheduler).is_empty());
+}
+
+#[test]
+fn what_is_larger_than_the_device_never_fits_and_says_so_at_once() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(851));
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let ended = errors(&mut scheduler);
+    assert!(
+        matches!(ended[..], [TaskError::NeverFits { needed: Bytes(851), line: Bytes(850), .. }]),
+        "85 % of 1000: {ended:?}"
+    );
+}
+
+/// The other rung is there at once: whichever ends sooner.
+#[test]
+fn a_task_steps_down_rather_than_wait_for_others_if_that_ends_sooner() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let ladder = Ladder::from(vec![on_gpu(500).rungs()[0].clone(), gpu_or_cpu().rungs()[1].clone()]);
+    let spec = spec(&mut scheduler, ladder);
+    others_leave(&mut scheduler, Moment(1), GPU, 100);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert_eq!(depths(&scheduler), [1, 0]);
+}
+
+/// Small tasks keep the device busy all the time; the wait for others ends all the same, and blocks nobody.
+#[test]
+fn waiting_for_others_ends_in_time_however_busy_the_device_is_and_holds_nobody_up() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let small = spec(&mut scheduler, on_gpu(50));
+    let large = TaskSpec { workload: scheduler.register("large"), ..TaskSpec::new(small.workload, on_gpu(500), 10) };
+    others_leave(&mut scheduler, Moment(1), GPU, 100);
+    scheduler.submit(Moment(2), large, ()).unwrap();
+    let (patience, mut now) = (scheduler.config().memory_wait_max, 2);
+    for _ in 0..200 {
+        scheduler.submit(Moment(now), small.clone(), ()).unwrap();
+        let run = start(&mut scheduler, Moment(now), GPU.0);
+        now += patience.0 / 150;
+        scheduler.tick(Moment(now));
+        settle(&mut scheduler, Moment(now), &run, None);
+    }
+    let ended = errors(&mut scheduler);
+    let [TaskError::Exhausted { attempts }] = &ended[..] else { panic!("{ended:?}") };
+    let shortfall = Refusal::DoesNotFit(Shortfall::NotNow { device: GPU, wanted: Bytes(500), free: Bytes(35) });
+    assert!(matches!(&attempts[0].setback, Setback::Refused(refusal) if *refusal == shortfall), "{attempts:?}");
+}
+
+/// Two leases of somebody outside; tasks wait for the room only so long.
+#[test]
+fn leases_outside_are_waited_for_but_not_for_ever() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    let (_lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(3), GPU).is_none());
+    let patience = scheduler.config().memory_wait_max;
+    assert_eq!(scheduler.next_tick(), Some(Moment(3) + patience));
+    scheduler.tick(Moment(2) + patience);
+    assert!(errors(&mut scheduler).is_empty(), "it waits");
+    scheduler.tick(Moment(3) + patience);
+    assert_eq!(errors(&mut scheduler).len(), 1, "but not for ever");
+}
+
+/// A run here will give its memory back, however long it takes: that is no shortage of others.
+#[test]
+fn memory_of_our_own_runs_is_waited_for_as_long_as_they_run() {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let device = scheduler.add_device(exact(DeviceKind::Gpu, 2, 1_000));
+    scheduler.device_opened(Moment::START, device);
+    let spec = spec(&mut scheduler, on_gpu(600));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let first = scheduler.take(Moment(1), device).expect("the first fits");
+    assert!(scheduler.take(Moment(1), device).is_none());
+    scheduler.tick(Moment(5 * MINUTE));
+    assert!(errors(&mut scheduler).is_empty(), "the first still runs");
+    settle(&mut scheduler, Moment(6 * MINUTE), &first, None);
+    assert!(scheduler.take(Moment(6 * MINUTE), device).is_some());
+}
+
+#[test]
+fn a_lease_that_others_leave_no_memory_for_is_not_now() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    others_leave(&mut scheduler, Moment(1), GPU, 100);
+    let refused = |scheduler: &mut Scheduler<Nothing>, bytes| scheduler.lease(Moment(2), &[(GPU, bytes)]).err();
+    assert!(matches!(refused(&mut scheduler, Bytes(500)), Some(Shortfall::NotNow { .. })));
+    assert!(matches!(refused(&mut scheduler, Bytes(900)), Some(Shortfall::NeverFits { .. })));
+}
+
+/// It ran out of memory when little was free; an hour later much is.
+#[test]
+fn one_shortage_does_not_close_a_device_that_has_since_become_free() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    others_leave(&mut scheduler, Moment(1), GPU, 600);
+    scheduler.submit(Moment(2), spec.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment(2), GPU.0);
+    let fault = Fault::OutOfMemory { moment: MemoryMoment::Run, wanted: Bytes(500) };
+    settle(&mut scheduler, Moment(3), &run, Some(fault));
+    errors(&mut scheduler);
+    others_leave(&mut scheduler, Moment(4), GPU, 1_000);
+    let later = Moment(59 * MINUTE);
+    scheduler.submit(later, spec, ()).unwrap();
+    assert!(errors(&mut scheduler).is_empty());
+    assert!(scheduler.take(later, GPU).is_some());
+}
+
+/// A wait that was long on one device is no wait yet on the next.
+#[test]
+fn a_task_that_moves_begins_its_wait_anew() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let other = DeviceId(2);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    for device in [GPU, other] {
+        scheduler.teach(spec.workload, "gpu", device, 10, Nanos::millis(1));
+    }
+    let (on_first, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    let (_on_second, _) = scheduler.lease(Moment(1), &[(other, Bytes(600))]).unwrap();
+    let id = scheduler.submit(Moment(2), spec, ()).unwrap();
+    let [from, to] = if depths(&scheduler)[1] == 1 { [GPU, other] } else { [other, GPU] };
+    assert!(scheduler.take(Moment(3), from).is_none());
+    let patience = scheduler.config().memory_wait_max;
+    let late = Moment(3) + patience - Nanos(1);
+    scheduler.device_faulted(late, from, crate::Ailment::Lost);
+    assert_eq!(depths(&scheduler)[to.index()], 1, "{id} has moved");
+    assert!(scheduler.take(late, to).is_none());
+    scheduler.tick(Moment(3) + patience + Nanos(1));
+    assert!(errors(&mut scheduler).is_empty(), "it has waited there for two nanoseconds");
+    scheduler.release(late, on_first);
+}

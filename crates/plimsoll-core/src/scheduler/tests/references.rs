@@ -1,0 +1,78 @@
+//! References: how many without a handle are kept, and what becomes of them when a handle goes.
+
+use super::*;
+use crate::ContentKey;
+use crate::residency::WINDOW;
+use crate::task::ReferenceUse;
+
+fn with_references(scheduler: &mut Scheduler<Nothing>) -> TaskSpec {
+    let footprint = Footprint { session: Bytes::ZERO, task: Bytes(1), reference: Bytes(2) };
+    spec(scheduler, Ladder::from(vec![Rung::new("any", Place::Anywhere, footprint)]))
+}
+
+fn using(spec: &TaskSpec, contents: impl IntoIterator<Item = u128>, pinned: bool) -> TaskSpec {
+    let used = contents.into_iter().map(|content| ReferenceUse { content: ContentKey(content), pinned });
+    TaskSpec { references: used.collect(), ..spec.clone() }
+}
+
+fn run(scheduler: &mut Scheduler<Nothing>, now: u64, spec: TaskSpec) {
+    let count = spec.references.len();
+    scheduler.submit(Moment(now), spec, ()).unwrap();
+    let run = start(scheduler, Moment(now), CPU.0);
+    (0..count).for_each(|which| scheduler.prepared(run.run, which, ()));
+    settle(scheduler, Moment(now), &run, None);
+    scheduler.check_invariants().unwrap();
+}
+
+fn kept(scheduler: &Scheduler<Nothing>) -> usize {
+    scheduler.device(CPU).cache.leases().count()
+}
+
+#[test]
+fn references_without_a_handle_are_bounded_however_many_a_task_names() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    for n in 0..50_u128 {
+        run(&mut scheduler, 1 + n as u64, using(&spec, 5 * n..5 * n + 5, false));
+        assert!(kept(&scheduler) <= WINDOW, "{} after task {n}", kept(&scheduler));
+    }
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes(2 * WINDOW as u64));
+}
+
+#[test]
+fn a_handle_that_is_dropped_frees_what_it_held() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    scheduler.pin(ContentKey(7));
+    run(&mut scheduler, 1, using(&spec, [7], true));
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes(2));
+    scheduler.unpin(ContentKey(7));
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
+    assert_eq!(scheduler.drain_discards().references.len(), 1, "and it is given out to be dropped");
+}
+
+#[test]
+fn a_handle_dropped_while_a_run_uses_it_frees_it_when_the_run_ends() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    scheduler.pin(ContentKey(7));
+    scheduler.submit(Moment(1), using(&spec, [7], true), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    scheduler.prepared(run.run, 0, ());
+    scheduler.unpin(ContentKey(7));
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes(3));
+    settle(&mut scheduler, Moment(2), &run, None);
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
+}
+
+/// What was prepared before a device was lost is not there afterwards.
+#[test]
+fn a_reference_of_an_older_epoch_is_prepared_again() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    run(&mut scheduler, 1, using(&spec, [7], false));
+    scheduler.device_faulted(Moment(2), CPU, crate::Ailment::Lost);
+    scheduler.device_opened(Moment(3), CPU);
+    run(&mut scheduler, 4, using(&spec, [7], false));
+    assert_eq!(scheduler.residency(CPU).misses, 2);
+}

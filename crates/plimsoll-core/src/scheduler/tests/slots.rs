@@ -1,0 +1,67 @@
+//! Slots that hang: spare ones step in, and a device without any says so.
+
+use super::*;
+use crate::health::Health;
+use crate::{Ailment, Refusal};
+
+const STALL: Nanos = Nanos::millis(100);
+
+/// A GPU whose runs are watched, with so many slots of which so many are used at first.
+fn watched(slots: usize, width: usize) -> (Scheduler<Nothing>, TaskSpec) {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let device =
+        DeviceSpec { width_first: Some(width), stall_after: Some(STALL), ..exact(DeviceKind::Gpu, slots, 1_000) };
+    let device = scheduler.add_device(device);
+    scheduler.device_opened(Moment::START, device);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    (scheduler, spec)
+}
+
+const ONLY: DeviceId = DeviceId(0);
+
+/// Starts so many tasks that never come back; the device is reopened after that.
+fn hang(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, count: usize) -> Vec<Assignment<Nothing>> {
+    for _ in 0..count {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    let runs: Vec<_> = (0..count).map(|_| start(scheduler, Moment(1), ONLY.0)).collect();
+    scheduler.tick(Moment(1) + Nanos::seconds(60));
+    assert_eq!(scheduler.health(ONLY).ailment(), Some(Ailment::Stalled), "a stall is the device's fault");
+    scheduler.device_opened(Moment(2) + Nanos::seconds(60), ONLY);
+    scheduler.check_invariants().unwrap();
+    runs
+}
+
+#[test]
+fn a_spare_slot_steps_in_for_one_that_hangs() {
+    for (slots, width, hung) in [(2, 1, 1), (4, 2, 2), (4, 2, 1)] {
+        let (mut scheduler, spec) = watched(slots, width);
+        let runs = hang(&mut scheduler, &spec, hung);
+        let now = Moment(3) + Nanos::seconds(60);
+        assert!(scheduler.drain_wakes().contains(ONLY));
+        assert_eq!(scheduler.slots_wanted(ONLY), width + hung, "{slots} slots, {width} in use, {hung} hang");
+        let run = start(&mut scheduler, now, ONLY.0);
+        settle(&mut scheduler, now, &run, None);
+        for hung in &runs {
+            settle(&mut scheduler, now, hung, None);
+        }
+        assert_eq!(scheduler.slots_wanted(ONLY), width, "those that hung came back");
+        scheduler.check_invariants().unwrap();
+    }
+}
+
+#[test]
+fn a_device_all_of_whose_slots_hang_says_so_everywhere() {
+    let (mut scheduler, spec) = watched(2, 2);
+    let runs = hang(&mut scheduler, &spec, 2);
+    let now = Moment(3) + Nanos::seconds(60);
+    let stalled = |scheduler: &mut Scheduler<Nothing>| {
+        let why = scheduler.why(now, &spec)[0].refusal.clone();
+        (scheduler.health(ONLY).ailment(), why == Some(Refusal::Unwell(Ailment::Stalled)))
+    };
+    assert_eq!(stalled(&mut scheduler), (Some(Ailment::Stalled), true));
+    settle(&mut scheduler, now, &runs[0], None);
+    assert_eq!(stalled(&mut scheduler), (None, false));
+    assert_eq!(scheduler.health(ONLY), Health::Well);
+    assert!(scheduler.take(now, ONLY).is_some(), "the tasks that had to wait go on");
+}
