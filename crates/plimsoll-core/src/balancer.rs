@@ -37,7 +37,7 @@ impl Strategy {
         [Self::RoundRobin, Self::LeastLoaded, Self::WeightedCapacity, Self::AdaptiveThroughput, Self::EarliestFinish];
 
     /// Whether the share of each device is fixed: a task then stays where it was placed, even if another device is idle
-    /// or its own has no room for it yet.
+    /// or its own has no memory for it yet.
     pub(crate) fn keeps_shares(self) -> bool {
         matches!(self, Self::RoundRobin | Self::WeightedCapacity)
     }

@@ -63,7 +63,7 @@ impl fmt::Display for Cause {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The device had no room. The next rung down, or another device, may do.
+    /// The device had no memory left. The next rung down, or another device, may do.
     #[error("out of memory {moment}: wanted {wanted}")]
     OutOfMemory {
         /// When it ran out.

@@ -1,4 +1,4 @@
-//! Which prepared references lie on a device, and which may go when room is needed.
+//! Which prepared references lie on a device, and which may go when memory is needed.
 //! Never prepares or frees anything itself; what is prepared is an opaque `R` that it keeps and hands out.
 //! Invariant: what is in use or being prepared is never evicted; each key is prepared by one task at a time.
 
@@ -37,7 +37,7 @@ pub struct ResidencyCounts {
     pub hits: u64,
     /// Uses that had to prepare it.
     pub misses: u64,
-    /// References evicted to make room.
+    /// References evicted to free memory.
     pub evictions: u64,
     /// Misses on content that had been evicted shortly before.
     pub returns: u64,

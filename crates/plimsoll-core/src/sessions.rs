@@ -1,4 +1,4 @@
-//! The warm sessions of a device: which are idle, and which may be closed when room is needed.
+//! The warm sessions of a device: which are idle, and which may be closed when memory is needed.
 //! Never opens or closes one itself; a session is an opaque `S` that it keeps and hands out.
 //! Invariant: a session is either idle here or held by exactly one running task.
 

@@ -161,10 +161,10 @@ impl Orchestrator {
         RunAll::new(tasks.into_iter(), self.inbox(workload), self.limits.window)
     }
 
-    /// Submits a task; waits for room in the queue if it is full, but not for ever.
+    /// Submits a task; waits for queue space if there is none, but not for ever.
     ///
     /// # Errors
-    /// The task and the reason, if there was no room for too long or the orchestrator is shutting down.
+    /// The task and the reason, if there was no queue space for too long or the orchestrator is shutting down.
     pub fn submit<W: Workload>(
         &self,
         workload: &Registered<W>,
@@ -173,7 +173,7 @@ impl Orchestrator {
         self.submit_until(workload, task, Instant::now().checked_add(self.limits.submit_wait_max))
     }
 
-    /// Submits a task if there is room in the queue.
+    /// Submits a task if there is queue space.
     ///
     /// # Errors
     /// The task and the reason, if there is not.
@@ -206,14 +206,14 @@ impl Orchestrator {
     /// let double = orchestrator.register(workload::function("double", |n: &u64| Ok::<_, std::io::Error>(n * 2)));
     /// let first = SetMember { task: Task::new(1), after: vec![] };
     /// let second = SetMember { task: Task::new(2), after: vec![0] };
-    /// let tickets = orchestrator.submit_set(&double, vec![first, second]).expect("there is room");
+    /// let tickets = orchestrator.submit_set(&double, vec![first, second]).expect("there is queue space");
     /// for ticket in tickets {
     ///     assert!(ticket.wait(Duration::from_secs(10)).is_ok_and(|result| result.is_ok()));
     /// }
     /// ```
     ///
     /// # Errors
-    /// The set and the reason, if there is no room for all of it.
+    /// The set and the reason, if there is no queue space for all of it.
     pub fn submit_set<W: Workload>(
         &self,
         workload: &Registered<W>,

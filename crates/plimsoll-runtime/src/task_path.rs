@@ -1,4 +1,4 @@
-//! The life of a task, from top to bottom. Every way of handing in work takes this path.
+//! The life of a task, from top to bottom. Every way of submitting work takes this path.
 //!
 //! ```text
 //! submit    bounded queue; refuses with a reason            submit_all
@@ -7,9 +7,10 @@
 //! reserve   leases for session, references and task         (core) scheduler::take, asked by `next_batch`
 //! bring     discard what must go, open, prepare             attempt
 //! run       on the slot's own thread                        attempt
-//! settle    leases back, costs learnt, dependents freed     settle_all
+//! check     after an out-of-memory: the known answer        check_device, wait_until_checked
+//! settle    leases back, costs learnt, dependents freed     Delivery::settle
 //! recover   step down, move, or report                      (core) scheduler::recover
-//! deliver   to whoever asked, and nobody else               settle_all
+//! deliver   to whoever asked, and nobody else               Delivery::hand_over
 //! ```
 //!
 //! Never decides: each step is either the scheduler's word or the carrying out of it.
@@ -111,10 +112,10 @@ pub(crate) fn describe<W: Workload>(
 /// A task on its way in.
 pub(crate) type Described = (TaskSpec, Arc<dyn Job>);
 
-/// Hands tasks in under one lock, first to last. Who is refused, and all behind it, stay in `tasks`.
+/// Submits tasks under one lock, first to last. What is refused, and all behind it, stay in `tasks`.
 pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<Submitted, SubmitRefusal> {
     shared.refresh_memory();
-    let mut handed = Submitted::default();
+    let mut submitted = Submitted::default();
     let mut refusal = None;
     let mut state = shared.lock();
     let now = shared.now();
@@ -122,7 +123,7 @@ pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Re
     while let Some((spec, job)) = tasks.pop_front() {
         has_deadline |= spec.deadline.is_some();
         match state.scheduler.submit(now, spec, job) {
-            Ok(task) => handed.took(task),
+            Ok(task) => submitted.took(task),
             Err(back) => {
                 tasks.push_front((back.spec, back.job));
                 refusal = Some(back.refusal);
@@ -135,8 +136,8 @@ pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Re
     }
     shared.release(state);
     match refusal {
-        Some(refusal) if handed.count == 0 => Err(refusal),
-        _ => Ok(handed),
+        Some(refusal) if submitted.count == 0 => Err(refusal),
+        _ => Ok(submitted),
     }
 }
 
@@ -154,7 +155,7 @@ impl Submitted {
     }
 }
 
-/// Hands one task in, waiting for room until the given time. A refused task comes back whole.
+/// Submits one task, waiting for queue space until the given time. A refused task comes back whole.
 pub(crate) fn submit_one<W: Workload>(
     shared: &Shared,
     channel: &Arc<ReplyChannel<W>>,
@@ -166,10 +167,10 @@ pub(crate) fn submit_one<W: Workload>(
     let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
     loop {
         let reason = match submit_all(shared, &mut tasks) {
-            Ok(handed) => {
+            Ok(submitted) => {
                 // It may have ended by now, and this be the last of it.
                 quietly(move || drop(job));
-                return Ok(handed.last.expect("one task was handed in"));
+                return Ok(submitted.last.expect("one task was submitted"));
             }
             Err(reason) => reason,
         };
@@ -183,7 +184,7 @@ pub(crate) fn submit_one<W: Workload>(
     }
 }
 
-/// Hands a known set in as a whole, so that it can be planned ahead. A refused set comes back whole.
+/// Submits a known set as a whole, so that it can be planned ahead. A refused set comes back whole.
 pub(crate) fn submit_set<W: Workload>(
     shared: &Shared,
     channels: &[Arc<ReplyChannel<W>>],

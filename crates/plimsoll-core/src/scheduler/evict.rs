@@ -101,7 +101,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Bytes that could be promised if everything idle went. A line that moved below what is promised must first be
-    /// made good before anything idle counts as room.
+    /// made good before anything idle counts as free.
     fn free_with_idle_evicted(&self, device: DeviceId) -> Bytes {
         let state = self.device(device);
         let idle = state.sessions.idle_bytes() + state.cache.idle_bytes();

@@ -149,7 +149,7 @@ pub struct DeviceCounts {
     pub device: DeviceId,
     /// Tasks it took over from another.
     pub moved_here: u64,
-    /// How often something idle was given up to make room.
+    /// How often something idle was evicted to free memory.
     pub evictions: u64,
     /// Sessions closed for that.
     pub sessions_closed: u64,

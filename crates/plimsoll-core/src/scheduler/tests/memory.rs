@@ -89,7 +89,7 @@ fn waiting_for_others_ends_in_time_however_busy_the_device_is_and_holds_nobody_u
     assert!(matches!(&attempts[0].setback, Setback::Refused(refusal) if *refusal == shortfall), "{attempts:?}");
 }
 
-/// Two leases of somebody outside; tasks wait for the room only so long.
+/// Two leases of somebody outside; tasks wait for the bytes only so long.
 #[test]
 fn leases_outside_are_waited_for_but_not_for_ever() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
