@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_core::{Fault, TaskError, TaskId};
+use plimsoll_core::{Fault, SubmitRefusal, TaskError, TaskId};
 use plimsoll_runtime::{Orchestrator, Registered, Task, Ticket};
 
 use crate::bounded::{Gate, bounded, within};
@@ -106,5 +106,20 @@ fn a_predecessor_that_is_already_over() {
         assert_eq!(error.first_cause().to_string(), "long ago");
         let error = orchestrator.run(&work, Task::new(Piece::new(2)).after([bad])).err().unwrap().error;
         assert!(matches!(error, TaskError::PredecessorFailed { task, .. } if task == bad));
+    });
+}
+
+/// A task of another orchestrator is refused, running or not: nobody here would ever hear of its end.
+#[test]
+fn a_task_of_another_orchestrator_is_refused() {
+    bounded(|| {
+        let ((here, work), (there, other)) = (start(), start());
+        let (entered, leave) = (Gate::default(), Gate::default());
+        let foreign = there.submit(&other, Task::new(Piece::new(1).held(&entered, &leave))).unwrap();
+        entered.pass();
+        let refused = here.submit(&work, Task::new(Piece::new(2)).after([foreign.id()])).err().expect("refused");
+        assert_eq!(refused.reason, SubmitRefusal::UnknownPredecessor { task: foreign.id() });
+        leave.open();
+        within(foreign, "the foreign one").unwrap();
     });
 }
