@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use crate::find;
 use crate::render::{Chosen, Rendered, render};
 use crate::site::{Mutant, MutantId, Site, snippet};
 use crate::tree::Tree;
-use crate::{find, values};
 
 /// Where the core's files are.
 pub(crate) const CORE: &str = "crates/plimsoll-core/src/";
@@ -41,13 +41,9 @@ impl Catalogue {
             sources.push((tree.text(&path)?, path));
         }
         let unreadable = |path: &str| format!("{path}: cannot be parsed");
-        let mut with_default = BTreeSet::new();
-        for (source, path) in &sources {
-            with_default.append(&mut values::with_default(source).map_err(|_| unreadable(path))?);
-        }
         let (mut files, mut mutants) = (Vec::new(), Vec::new());
         for (source, path) in sources {
-            let sites = find::sites(&source, &with_default).map_err(|_| unreadable(&path))?;
+            let sites = find::sites(&source).map_err(|_| unreadable(&path))?;
             let first = mutants.len() as MutantId + 1;
             let lines = LineStarts::of(&source);
             mutants.extend(sites.iter().flat_map(|site| described(&path[CORE.len()..], &source, &lines, site)));

@@ -9,11 +9,10 @@
 //! | `if`, `while` | the condition negated |
 //! | `!x` | `x` |
 //! | guard of a match arm | `true`, `false` |
-//! | `min`, `max` and `_by_key` | the other one |
+//! | `min`, `max`, also by key | the other one |
 //! | statement without a value | left out |
 //! | function | returns at once, with a plain value of its type (`values`) |
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use syn::spanned::Spanned;
@@ -32,20 +31,18 @@ const LEFT_ALONE: &[&str] = &["check_invariants", "break_on_purpose", "break_led
 const SHOWING: &[&str] = &["Debug", "Display"];
 
 /// The sites of a source, in no particular order but that of two with the same span the outer comes first.
-/// `with_default` names the types that have a default value.
 ///
 /// # Errors
 /// What the parser says.
-pub(crate) fn sites(source: &str, with_default: &BTreeSet<String>) -> syn::Result<Vec<Site>> {
+pub(crate) fn sites(source: &str) -> syn::Result<Vec<Site>> {
     let file = syn::parse_file(source)?;
-    let mut finder = Finder { source, with_default, within: Vec::new(), gives_value: false, sites: Vec::new() };
+    let mut finder = Finder { source, within: Vec::new(), gives_value: false, sites: Vec::new() };
     finder.visit_file(&file);
     Ok(finder.sites)
 }
 
 struct Finder<'a> {
     source: &'a str,
-    with_default: &'a BTreeSet<String>,
     /// The type and functions that are being looked at.
     within: Vec<String>,
     /// Whether the function that is being looked at gives a value back: its last expression may be more than an action.
@@ -141,7 +138,7 @@ impl Finder<'_> {
         }
         self.within.push(name);
         let start = body.brace_token.span.open().byte_range().end;
-        let early = values::early_returns(signature, body, self.with_default);
+        let early = values::early_returns(signature, body);
         let early = early.into_iter().map(|value| (format!("returns {value}"), format!("return {value};")));
         let early: Vec<(String, String)> = early.collect();
         if !early.is_empty() {

@@ -38,6 +38,9 @@ use site::MutantId;
 use suites::Suites;
 use tree::Tree;
 
+/// The copy with the mutants of the catalogue.
+const NUMBERED: &str = "numbered";
+
 fn main() -> ExitCode {
     let outcome = Plan::of(std::env::args().skip(1)).and_then(|plan| match plan {
         Plan::Help => {
@@ -59,14 +62,14 @@ fn main() -> ExitCode {
 }
 
 fn list() -> Result<bool, String> {
-    let catalogue = Catalogue::of(&Tree::new())?;
+    let catalogue = Catalogue::of(&Tree::new(NUMBERED))?;
     catalogue.mutants.iter().for_each(|mutant| println!("{}", mutant.shown()));
     Ok(true)
 }
 
 /// The faults with names: each must be caught.
 fn try_named(jobs: usize) -> Result<bool, String> {
-    let tree = Tree::new();
+    let tree = Tree::new("named");
     let mut files = named::written(&tree)?;
     files.push((catalogue::CORE_LIB.to_owned(), catalogue::with_switch(&tree.text(catalogue::CORE_LIB)?)));
     tree.refresh(&files)?;
@@ -85,7 +88,7 @@ fn try_named(jobs: usize) -> Result<bool, String> {
 /// Those of the catalogue: a sample, a folder, or some by number.
 fn try_numbered(which: &Which, jobs: usize) -> Result<bool, String> {
     let known = misses::KnownMisses::load()?;
-    let tree = Tree::new();
+    let tree = Tree::new(NUMBERED);
     let mut catalogue = Catalogue::of(&tree)?;
     let programs = learn::build(&tree, &mut catalogue)?;
     let suites = baseline(programs)?;

@@ -153,6 +153,6 @@ mod tests {
 
     #[test]
     fn every_fault_finds_its_text() {
-        written(&Tree::new()).unwrap();
+        written(&Tree::new("named")).unwrap();
     }
 }

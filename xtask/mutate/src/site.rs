@@ -53,13 +53,15 @@ pub(crate) struct Mutant {
 impl Mutant {
     /// A description that survives edits elsewhere in the file: no line numbers.
     pub(crate) fn description(&self) -> String {
-        format!("{} | {} | {} | {}", self.file, self.function, self.what, self.snippet)
+        let parts = [&self.file, &self.function, &self.what, &self.snippet];
+        parts.into_iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
     /// For people: where to look, and what was changed there.
     pub(crate) fn shown(&self) -> String {
         let Self { id, file, line, column, function, what, snippet } = self;
-        format!("{file}:{line}:{column} {function}: {what}: {snippet}  [{id}]")
+        let colon = if snippet.is_empty() { "" } else { ": " };
+        format!("{file}:{line}:{column} {function}: {what}{colon}{snippet}  [{id}]")
     }
 }
 

@@ -17,12 +17,13 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The copy below the usual target folder.
-    pub(crate) fn new() -> Self {
+    /// The copy below the usual target folder. Each name has one of its own, so that going from one to the other
+    /// builds nothing again; what they depend on is built once for all.
+    pub(crate) fn new(name: &str) -> Self {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let usual = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
         let scratch = workspace.join(usual).join("mutants");
-        Self { workspace, copy: scratch.join("tree"), target: scratch.join("target") }
+        Self { workspace, copy: scratch.join(name), target: scratch.join("target") }
     }
 
     /// Makes the copy what the workspace is now, uncommitted changes included; `changed` says what to write instead of

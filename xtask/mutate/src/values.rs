@@ -1,22 +1,21 @@
 //! The plain values that a function can return at once, by its return type.
-//! Never knows a type beyond its name.
+//! Never knows a type beyond its name: whether one has a default value is for the compiler to say.
 
-use std::collections::BTreeSet;
-
-use syn::visit::{self, Visit};
-use syn::{Attribute, Block, GenericArgument, PathArguments, ReturnType, Signature, Type};
+use syn::{Block, GenericArgument, PathArguments, ReturnType, Signature, Type};
 
 /// What a mutant of this function returns. A function that gives nothing back and has one statement has no such mutant:
 /// to leave that statement out is the same.
-pub(crate) fn early_returns(signature: &Signature, body: &Block, with_default: &BTreeSet<String>) -> Vec<String> {
+pub(crate) fn early_returns(signature: &Signature, body: &Block) -> Vec<String> {
     match &signature.output {
         ReturnType::Default if body.stmts.len() > 1 => vec![String::new()],
         ReturnType::Default => Vec::new(),
-        ReturnType::Type(_, returned) => plain_values(returned, with_default),
+        // It would call itself.
+        _ if signature.ident == "default" => Vec::new(),
+        ReturnType::Type(_, returned) => plain_values(returned),
     }
 }
 
-fn plain_values(returned: &Type, with_default: &BTreeSet<String>) -> Vec<String> {
+fn plain_values(returned: &Type) -> Vec<String> {
     let list = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
     match returned {
         Type::Tuple(tuple) if tuple.elems.is_empty() => list(&["()"]),
@@ -31,12 +30,11 @@ fn plain_values(returned: &Type, with_default: &BTreeSet<String>) -> Vec<String>
             Some("Nanos") => list(&["crate::Nanos::ZERO"]),
             Some("Option") => list(&["None"]),
             Some("Result") => {
-                let values = argument(returned).map(|inner| plain_values(inner, with_default)).unwrap_or_default();
+                let values = argument(returned).map(plain_values).unwrap_or_default();
                 values.into_iter().map(|value| format!("Ok({value})")).collect()
             }
-            Some("Vec" | "SmallVec" | "String" | "VecDeque" | "FxHashMap") => list(&["Default::default()"]),
-            Some(name) if with_default.contains(name) => list(&["Default::default()"]),
-            _ => Vec::new(),
+            Some(_) => list(&["Default::default()"]),
+            None => Vec::new(),
         },
     }
 }
@@ -56,40 +54,5 @@ fn argument(generic: &Type) -> Option<&Type> {
     arguments.args.iter().find_map(|argument| match argument {
         GenericArgument::Type(inner) => Some(inner),
         _ => None,
-    })
-}
-
-/// The types of a source that have a default value, derived or written out.
-pub(crate) fn with_default(source: &str) -> syn::Result<BTreeSet<String>> {
-    let mut defaults = Defaults(BTreeSet::new());
-    defaults.visit_file(&syn::parse_file(source)?);
-    Ok(defaults.0)
-}
-
-struct Defaults(BTreeSet<String>);
-
-impl<'ast> Visit<'ast> for Defaults {
-    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.0.extend(derives_default(&item.attrs).then(|| item.ident.to_string()));
-    }
-
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.0.extend(derives_default(&item.attrs).then(|| item.ident.to_string()));
-    }
-
-    fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
-        let of = block.trait_.as_ref().and_then(|(_, path, _)| path.segments.last());
-        if of.is_some_and(|of| of.ident == "Default") {
-            self.0.extend(type_name(&block.self_ty));
-        }
-        visit::visit_item_impl(self, block);
-    }
-}
-
-fn derives_default(attributes: &[Attribute]) -> bool {
-    let derives = attributes.iter().filter(|attribute| attribute.path().is_ident("derive"));
-    derives.filter_map(|derive| derive.meta.require_list().ok()).any(|list| {
-        let tokens = list.tokens.to_string();
-        tokens.split(|c: char| !c.is_alphanumeric()).any(|name| name == "Default")
     })
 }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | a path: with a slash, or ending like a file | the end of a tracked path; without a slash, of the header's own crate |
 //! | `crate path`, `path: name, name` | that path in that crate, and what is named below it |
-//! | `a::b::c` | defined in a file that has to do with `a` and `b` |
-//! | `snake_case`, `CamelCase`, `SCREAMING` | defined somewhere |
+//! | names joined by `::` | the last defined in a file that has to do with all before it |
+//! | one name in snake case with an underscore, camel case or capitals | defined somewhere |
 //! | a `cargo` command | about packages and targets that exist |
 //!
 //! One plain word in backticks may be anything (a command, an operation, a column), so it is left alone, as are command
