@@ -38,9 +38,9 @@ pub(crate) const ALL: &[Named] = &[
     },
     Named {
         name: "references are never evicted",
-        file: "crates/plimsoll-core/src/scheduler/room.rs",
-        find: "let reference = state.shelf.victim(&keep.references);",
-        replace: "let reference = state.shelf.victim(&keep.references).filter(|_| !MUTANT);",
+        file: "crates/plimsoll-core/src/scheduler/evict.rs",
+        find: ".victim(&keep.references);",
+        replace: ".victim(&keep.references).filter(|_| !MUTANT);",
     },
     Named {
         name: "a free slot is not woken for a queued task",
