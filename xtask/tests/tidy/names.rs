@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a path: with a slash, or ending like a file | the end of a tracked path; without a slash, of the header's own crate |
 //! | `crate path`, `path: name, name` | that path in that crate, and what is named below it |
-//! | names joined by `::` | the last defined in a file that has to do with all before it |
+//! | names joined by `::` | the last defined in a file that has to do with all before it; `tests` are the document's own |
 //! | one name in snake case with an underscore, camel case or capitals | defined somewhere |
 //! | a `cargo` command | about packages and targets that exist |
 //!
@@ -78,13 +78,19 @@ impl Resolver<'_> {
         }
         match names[..] {
             [name] => !is_name(name) || self.workspace.defines(name),
-            [first, ..] if OF_OTHERS.contains(&first) && !self.workspace.defines_path(&names) => true,
-            _ => {
-                let named: Vec<&str> =
-                    names.into_iter().filter(|name| !["crate", "super", "self"].contains(name)).collect();
-                self.workspace.defines_path(&named)
-            }
+            [first, ..] if OF_OTHERS.contains(&first) && !self.workspace.defines_path("", &names) => true,
+            [first, ref rest @ ..] => match first {
+                "crate" | "super" | "self" => self.workspace.defines_path(self.crate_folder(), rest),
+                // A file's own tests, or those beside it.
+                "tests" => self.workspace.defines_path(folder_of(self.document), &names),
+                _ => self.workspace.defines_path("", &names),
+            },
+            [] => true,
         }
+    }
+
+    fn crate_folder(&self) -> &str {
+        crate_of(self.document).map_or("", |name| &self.document[..self.document.find(name).unwrap_or(0) + name.len()])
     }
 
     /// A path from the document's folder, or the end of any path. A mere file name in a header is of its own crate.
@@ -102,7 +108,7 @@ impl Resolver<'_> {
 
     fn in_crate(&self, of: &str, rest: &str) -> bool {
         if !is_path(rest) {
-            return self.workspace.defines_path(&std::iter::once(of).chain(rest.split("::")).collect::<Vec<_>>());
+            return self.workspace.defines_path("", &std::iter::once(of).chain(rest.split("::")).collect::<Vec<_>>());
         }
         self.workspace.ends(rest).any(|path| crate_of(path).is_some_and(|there| there == of || short(there) == of))
     }
@@ -115,7 +121,7 @@ impl Resolver<'_> {
 
     fn names_below(&self, place: &str, names: &str) -> bool {
         let last = place.rsplit(['/', ' ']).next().unwrap_or(place).trim_end_matches(".rs");
-        let is_below = |name: &str| self.workspace.defines_path(&[last, name]);
+        let is_below = |name: &str| self.workspace.defines_path("", &[last, name]);
         (self.workspace.has_test(place) || self.code(place)) && names.split(',').all(|name| is_below(name.trim()))
     }
 }
@@ -299,6 +305,13 @@ mod tests {
         assert_eq!(wrongs("README.md", "[gone](docs/gone.svg)").len(), 1);
         assert_eq!(wrongs("README.md", "```text\nsettle   settle_all\n```").len(), 1);
         assert_eq!(wrongs("README.md", "    cargo test -p plimsoll-testkit --test replay").len(), 1);
+    }
+
+    #[test]
+    fn tests_are_the_documents_own() {
+        assert_eq!(wrongs("crates/plimsoll-core/src/ledger/mod.rs", "`tests::it_sums`, `crate::scheduler`"), [""; 0]);
+        assert_eq!(wrongs("crates/plimsoll-core/src/scheduler/take.rs", "`tests::it_sums`").len(), 1);
+        assert_eq!(wrongs("crates/plimsoll-testkit/src/lib.rs", "`crate::scheduler`").len(), 1);
     }
 
     #[test]

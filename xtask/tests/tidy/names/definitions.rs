@@ -14,6 +14,7 @@ pub(crate) struct Workspace {
 
 /// One Rust file.
 struct RustFile {
+    path: String,
     /// `core` and `plimsoll_core` for plimsoll-core, then its folders and its own name.
     modules: BTreeSet<String>,
     /// What it defines: items, fields, variants.
@@ -40,11 +41,11 @@ impl Workspace {
         self.files.iter().any(|file| file.defines.contains(name) || file.modules.contains(name))
     }
 
-    /// Whether a file defines the last of these names and has to do with all those before it.
-    pub(crate) fn defines_path(&self, names: &[&str]) -> bool {
+    /// Whether a file below this folder defines the last of these names and has to do with all those before it.
+    pub(crate) fn defines_path(&self, folder: &str, names: &[&str]) -> bool {
         let Some((last, before)) = names.split_last() else { return false };
         let has = |file: &RustFile, name: &str| file.defines.contains(name) || file.modules.contains(name);
-        self.files.iter().any(|file| {
+        self.files.iter().filter(|file| file.path.starts_with(folder)).any(|file| {
             let knows = |name: &&str| has(file, name) || file.implements.contains(*name);
             has(file, last) && before.iter().all(knows)
         })
@@ -56,7 +57,7 @@ impl RustFile {
         let code = without_comments(text);
         let implements = code.lines().filter_map(implemented).collect();
         let defines = code.lines().flat_map(defined).collect();
-        Self { modules: modules(path), defines, implements }
+        Self { path: path.to_owned(), modules: modules(path), defines, implements }
     }
 }
 
@@ -144,6 +145,6 @@ fn items_fields_variants_and_impls_are_read() {
         assert!(workspace.defines(name), "{name}");
     }
     assert!(!workspace.defines("gone") && !workspace.defines("LeaseId"));
-    assert!(workspace.defines_path(&["Scheduler", "take"]) && workspace.defines_path(&["scheduler", "Turn", "Warm"]));
-    assert!(!workspace.defines_path(&["choose", "take"]));
+    assert!(workspace.defines_path("", &["Scheduler", "take"]) && workspace.defines_path("crates", &["Turn", "Warm"]));
+    assert!(!workspace.defines_path("", &["choose", "take"]) && !workspace.defines_path("xtask", &["Turn", "Warm"]));
 }
