@@ -51,14 +51,14 @@ pub(crate) const ALL: &[Named] = &[
     Named {
         name: "the wait for memory is left out of the estimate",
         file: "crates/plimsoll-core/src/scheduler/choose.rs",
-        find: "estimate.wait = estimate.wait.max(memory);",
-        replace: "if !MUTANT { estimate.wait = estimate.wait.max(memory); }",
+        find: "estimate.wait.max(memory.unwrap_or_default());",
+        replace: "estimate.wait.max(memory.filter(|_| !MUTANT).unwrap_or_default());",
     },
     Named {
         name: "a shortage counts as final while work is running",
         file: "crates/plimsoll-core/src/scheduler/tick.rs",
-        find: "if self.device(device).running > 0 {",
-        replace: "if !MUTANT && self.device(device).running > 0 {",
+        find: "self.device(device).running == 0 || self.is_held_by_others(",
+        replace: "MUTANT || self.device(device).running == 0 || self.is_held_by_others(",
     },
     Named {
         name: "a reference is found in another epoch",
