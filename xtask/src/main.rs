@@ -12,7 +12,8 @@ use std::env;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask test [STEP...]   check everything, or only the named steps
+cargo xtask test [STEP...]      check everything, or only the named steps
+cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
 
 Steps, in order:";
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["test", ref named @ ..] => test(named),
+        ["mutate", ref options @ ..] => mutate(options),
         [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),
     };
     match outcome {
@@ -49,6 +51,14 @@ fn test(named: &[&str]) -> Result<(), String> {
     let needs_browser = steps.iter().any(|step| step.needs_browser);
     let tools = if needs_browser { browser::ensure(&steps::target())? } else { Vec::new() };
     steps::run(&steps, &tools)
+}
+
+/// A program of its own, because it parses Rust: nothing else here needs more than std.
+fn mutate(options: &[&str]) -> Result<(), String> {
+    let mut command = steps::cargo();
+    command.args(["run", "--quiet", "--release", "--package", "mutate", "--"]).args(options);
+    let ended = command.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if ended.success() { Ok(()) } else { Err("mutants are left; see above".to_owned()) }
 }
 
 fn print_help() {

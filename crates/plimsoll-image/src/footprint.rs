@@ -1,6 +1,6 @@
 //! What a metric holds on a device, found by letting it do its work on a device that only counts.
 //! Never computes anything: the bytes come from the very code that will allocate them, so they cannot drift from it.
-//! Invariant: what is counted here is what every backend charges (`tests/footprints.rs`).
+//! Invariant: what is counted here is what every backend charges (`tests/metrics/footprints.rs`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! Which crate may depend on which. Arrows point inward: cli to facade, facade to runtime and GPU, all to core.
+//! The table here, the manifests and the sentence in ARCHITECTURE.md say the same.
+
+use std::collections::BTreeSet;
 
 use crate::manifest::{Dependency, Purpose, dependencies};
 use crate::tree;
@@ -38,6 +41,7 @@ const ARROWS: &[Arrow] = &[
         tests: &[],
     },
     Arrow { from: "xtask", to: &[], tests: &[] },
+    Arrow { from: "mutate", to: &[], tests: &[] },
 ];
 
 /// Crates that reach a GPU. Only `plimsoll-wgpu` names one.
@@ -61,7 +65,7 @@ fn wrongs(name: &str, manifest: &str) -> Vec<String> {
 impl Arrow {
     fn wrong(&self, to: &Dependency) -> Option<&'static str> {
         let name = to.name.as_str();
-        let is_ours = name.starts_with("plimsoll") || name == "xtask";
+        let is_ours = name.starts_with("plimsoll") || ["xtask", "mutate"].contains(&name);
         let is_allowed = self.to.contains(&name) || (to.purpose == Purpose::Tests && self.tests.contains(&name));
         if is_ours && !is_allowed {
             return Some("this arrow is not in the table; turn the dependency round, or argue for the table to change");
@@ -96,6 +100,80 @@ fn every_line_of_the_table_is_a_crate() {
     for arrow in ARROWS {
         assert!(crates.iter().any(|folder| folder.ends_with(arrow.from)), "{} is gone; remove its line", arrow.from);
     }
+}
+
+/// Who reaches whom, over however many arrows.
+type Reach = BTreeSet<(String, String)>;
+
+fn reach(arrows: impl IntoIterator<Item = (String, String)>) -> Reach {
+    let mut reach: Reach = arrows.into_iter().collect();
+    loop {
+        let further = reach.iter().flat_map(|(from, over)| {
+            let onward = reach.iter().filter(move |(start, _)| start == over);
+            onward.map(move |(_, to)| (from.clone(), to.clone()))
+        });
+        let all: Reach = reach.iter().cloned().chain(further.collect::<Vec<_>>()).collect();
+        if all.len() == reach.len() {
+            return all;
+        }
+        reach = all;
+    }
+}
+
+/// The arrows of the sentence, by the crates' own names: `image, wgpu → runtime → core` are three.
+fn sentence(page: &str) -> Reach {
+    let (_, after) = page.split_once("Arrows point inward:").expect("ARCHITECTURE.md says where arrows point");
+    let sentence = after.split('.').next().unwrap_or_default();
+    let crates = |group: &str| -> Vec<String> { group.split(',').map(|name| full_name(name.trim())).collect() };
+    let arrows = sentence.split(';').flat_map(|clause| {
+        let groups: Vec<Vec<String>> = clause.split('→').map(crates).collect();
+        let pairs = groups
+            .windows(2)
+            .flat_map(|pair| pair[0].iter().flat_map(|from| pair[1].iter().map(move |to| (from.clone(), to.clone()))));
+        pairs.collect::<Vec<_>>()
+    });
+    reach(arrows)
+}
+
+fn full_name(word: &str) -> String {
+    if word == "facade" { "plimsoll".to_owned() } else { format!("plimsoll-{word}") }
+}
+
+fn table() -> Reach {
+    reach(ARROWS.iter().flat_map(|arrow| arrow.to.iter().map(|to| (arrow.from.to_owned(), (*to).to_owned()))))
+}
+
+/// What the product is really made of.
+fn manifests() -> Reach {
+    let arrows = tree::crates().into_iter().flat_map(|folder| {
+        let from = folder.file_name().expect("a crate's folder").to_string_lossy().into_owned();
+        let all = dependencies(&tree::text(&folder.join("Cargo.toml"))).into_iter();
+        let ours = all.filter(|to| to.purpose == Purpose::Product && to.name.starts_with("plimsoll"));
+        ours.map(move |to| (from.clone(), to.name)).collect::<Vec<_>>()
+    });
+    reach(arrows)
+}
+
+/// What one of the two says and the other does not.
+fn differences(one: &Reach, other: &Reach) -> Vec<String> {
+    one.symmetric_difference(other).map(|(from, to)| format!("{from} → {to}")).collect()
+}
+
+#[test]
+fn the_sentence_the_table_and_the_manifests_agree() {
+    let sentence = sentence(&tree::text(&tree::root().join("ARCHITECTURE.md")));
+    assert_eq!(differences(&sentence, &table()), [""; 0], "ARCHITECTURE.md and ARROWS differ");
+    assert_eq!(differences(&manifests(), &table()), [""; 0], "the manifests and ARROWS differ");
+}
+
+#[test]
+fn a_planted_sentence_is_caught() {
+    let right = "Arrows point inward: cli → facade, results,\ntestkit; facade → image, wgpu, runtime; image, wgpu, testkit → runtime →\ncore. More.";
+    assert_eq!(differences(&sentence(right), &table()), [""; 0]);
+    let planted = differences(&sentence(&right.replace("cli → facade, results", "cli → facade")), &table());
+    assert_eq!(planted, ["plimsoll-cli → plimsoll-results"]);
+    let planted = differences(&sentence(&right.replace("testkit → runtime", "testkit, results → runtime")), &table());
+    assert_eq!(planted, ["plimsoll-results → plimsoll-core", "plimsoll-results → plimsoll-runtime"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) fn shown(path: &Path) -> String {
 pub(crate) fn crates() -> Vec<PathBuf> {
     let mut crates = entries(&root().join("crates"));
     crates.retain(|path| path.join("Cargo.toml").is_file());
-    crates.push(root().join("xtask"));
+    crates.extend([root().join("xtask"), root().join("xtask/mutate")]);
     crates
 }
 

@@ -16,7 +16,7 @@ pub(super) trait HostMetric: Send + Sync + 'static {
     /// Memory that a session keeps from one task to the next.
     type Scratch: Send + 'static;
 
-    /// Bytes on the heap: at most this, and not much less (`tests/footprints.rs` counts them).
+    /// Bytes on the heap: at most this, and not much less (`tests/heap.rs` counts them).
     fn footprint(&self, shape: Shape) -> Footprint;
 
     /// Memory for images of this shape.
