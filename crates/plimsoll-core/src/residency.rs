@@ -362,4 +362,19 @@ mod tests {
         assert_eq!((cache.presence(&key(0)), cache.presence(&key(1))), (Presence::Absent, Presence::Ready));
         assert_eq!(cache.idle_bytes(), Bytes(10));
     }
+
+    /// Keys that were evicted are remembered, but only so many: what comes back later than that is new.
+    #[test]
+    fn evicted_keys_are_forgotten_after_a_while() {
+        let mut cache = cache_of(GHOSTS as u128 + 1);
+        for content in 0..=GHOSTS as u128 {
+            cache.evict(&key(content)).expect("it is idle");
+        }
+        assert_eq!((cache.ghosts.len(), cache.idle_bytes()), (GHOSTS, Bytes::ZERO));
+        let mut returns_after = |content| {
+            cache.miss(key(content), Bytes(10), lease(), false, 0);
+            cache.counts.returns
+        };
+        assert_eq!((returns_after(0), returns_after(1)), (0, 1));
+    }
 }

@@ -13,7 +13,7 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// Rng with this seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -41,5 +41,26 @@ impl Rng {
     /// True this share of the time.
     pub fn chance(&mut self, share: f64) -> bool {
         (self.roll() >> 11) as f64 / (1_u64 << 53) as f64 <= share && share > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chances_come_true_as_often_as_they_say() {
+        let mut rng = Rng::new(1);
+        for share in [0.0, 0.1, 0.5, 0.9, 1.0] {
+            let came_true = (0..10_000).filter(|_| rng.chance(share)).count() as f64 / 10_000.0;
+            assert!((came_true - share).abs() < 0.02, "{share}: {came_true}");
+        }
+    }
+
+    #[test]
+    fn numbers_stay_within_their_bounds_and_reach_them() {
+        let mut rng = Rng::new(2);
+        let drawn: Vec<u64> = (0..1_000).map(|_| rng.within(10, 14)).collect();
+        assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&10), Some(&13)));
     }
 }

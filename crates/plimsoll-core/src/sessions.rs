@@ -108,3 +108,56 @@ impl<S> Sessions<S> {
         self.idle.iter().map(|warm| warm.lease)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceId;
+    use crate::ledger::Ledger;
+
+    fn key(params: u64) -> SessionKey {
+        SessionKey { workload: WorkloadId(0), rung: "full", shape: SessionShape { params, shape: 0 } }
+    }
+
+    fn warm(params: u64, bytes: u64, last_used: u64) -> Warm<u64> {
+        let mut ledger = Ledger::default();
+        ledger.set_line(DeviceId(0), Bytes(1), Bytes(1));
+        let lease = ledger.reserve(DeviceId(0), Bytes(1)).unwrap();
+        Warm { id: SessionId(last_used), key: key(params), bytes: Bytes(bytes), lease, session: last_used, last_used }
+    }
+
+    #[test]
+    fn of_equal_sessions_the_one_used_last_is_taken() {
+        let mut sessions = Sessions::default();
+        for at in 1..=2 {
+            assert!(sessions.put(warm(7, 10 * at, at)).is_none());
+        }
+        assert_eq!((sessions.idle_bytes(), sessions.idle_bytes_of(&key(7))), (Bytes(30), Some(Bytes(20))));
+        assert_eq!(sessions.take(&key(7)).map(|warm| warm.session), Some(2));
+        assert_eq!((sessions.idle_bytes(), sessions.leases().count()), (Bytes(10), 1));
+        assert!(sessions.is_warm(&key(7)) && !sessions.is_warm(&key(8)));
+        assert!(sessions.take(&key(8)).is_none());
+    }
+
+    #[test]
+    fn the_one_used_longest_ago_is_closed_first_but_not_the_one_that_is_needed() {
+        let mut sessions = Sessions::default();
+        for (params, bytes, used) in [(1, 10, 5), (2, 10, 3), (3, 0, 1), (2, 10, 4)] {
+            sessions.put(warm(params, bytes, used));
+        }
+        assert_eq!(sessions.victim(None), Some((1, 3)), "one without bytes frees nothing");
+        assert_eq!(sessions.victim(Some(&key(2))), Some((1, 3)), "of two such the one used last is kept");
+        assert_eq!(sessions.close(1).map(|warm| warm.session), Some(3));
+        assert_eq!(sessions.victim(Some(&key(2))), Some((0, 5)));
+        assert_eq!((sessions.idle_bytes(), sessions.close(9).is_none()), (Bytes(20), true));
+        assert_eq!((sessions.clear().len(), sessions.idle_bytes()), (3, Bytes::ZERO));
+    }
+
+    #[test]
+    fn only_so_many_are_kept() {
+        let mut sessions = Sessions::default();
+        let closed = (0..WARM_MAX as u64 + 3).filter_map(|at| sessions.put(warm(at, 1, at))).map(|warm| warm.session);
+        assert_eq!(closed.collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(sessions.idle_bytes(), Bytes(WARM_MAX as u64));
+    }
+}

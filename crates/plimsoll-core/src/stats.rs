@@ -114,4 +114,9 @@ mod tests {
         let later = stats.report(Nanos::seconds(6), 1, 0);
         assert!((later.busy_share - 0.25).abs() < 1e-9, "two of 2 × 2 + 4 × 1 slot seconds: {later:?}");
     }
+
+    #[test]
+    fn nothing_is_busy_before_any_time_has_passed() {
+        assert_eq!(DeviceStats::default().report(Nanos::ZERO, 2, 0).busy_share, 0.0);
+    }
 }

@@ -80,4 +80,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_cleared_set_is_like_new() {
+        let mut set = RankSet::new(9000);
+        [1, 70, 8999].into_iter().for_each(|rank| set.insert(rank));
+        (0..3).for_each(|_| _ = set.take_first());
+        assert_eq!(set.first(), None);
+        set.clear();
+        set.insert(8999);
+        set.insert(4);
+        assert_eq!((set.take_first(), set.take_first(), set.take_first()), (Some(4), Some(8999), None));
+        set.insert(5);
+        set.clear();
+        assert_eq!(set.first(), None);
+    }
 }

@@ -208,3 +208,31 @@ fn a_large_set_gets_a_share_of_the_budget() {
     let plan = plan(&tasks, &[DEVICE; 2], Budget { simulations: 16, seed: 1 }).expect("a valid set");
     assert!((1..=4).contains(&plan.simulations));
 }
+
+/// Sets of some hundred tasks with edges between them, on three devices: what the planner makes of each.
+fn drawn_set(seed: u64) -> (Vec<KnownTask>, Vec<KnownDevice>) {
+    let mut rng = crate::rng::Rng::new(seed);
+    let devices = [(2, 0), (1, 50), (1, 0)].map(|(slots, free_at)| KnownDevice { slots, free_at: Nanos(free_at) });
+    let tasks = (0..120_usize).map(|at| {
+        let cpu = rng.within(20, 400);
+        let gpu = cpu / rng.within(1, 12);
+        let costs = [Some(Nanos(cpu)), Some(Nanos(gpu)), (!rng.chance(0.2)).then_some(Nanos(gpu + 5))];
+        let edges = if at == 0 { 0 } else { rng.below(3) };
+        let after = (0..edges).map(|_| rng.below(at) as u32).collect();
+        KnownTask { costs: costs.into_iter().collect(), after, urgency: 0 }
+    });
+    (tasks.collect(), devices.to_vec())
+}
+
+/// The makespans that the planner reaches today, beside the lower bound. A change of the search shows here:
+/// if it is for the better, or no worse on the whole, renew the figures.
+#[test]
+fn the_search_is_as_good_as_it_was() {
+    let ratios = (0..8).map(|seed| {
+        let (tasks, devices) = drawn_set(seed);
+        let plan = plan(&tasks, &devices, Budget { simulations: 300, seed: 0 }).expect("every task can run");
+        assert_eq!(execute(&tasks, &devices, &plan), plan.makespan.0);
+        format!("{seed}: {} of {}", plan.makespan.0, plan.lower_bound.0)
+    });
+    expect_test::expect![[""]].assert_eq(&ratios.collect::<Vec<_>>().join("\n"));
+}

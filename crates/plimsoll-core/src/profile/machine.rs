@@ -268,4 +268,20 @@ mod tests {
             "foreign: it was measured on a machine that differs in details (k1; this one is k4)"
         );
     }
+
+    #[test]
+    fn the_order_in_which_devices_are_found_is_not_hardware() {
+        let home = machine("k1", "RTX 5070", "580.1");
+        let mut turned = home.clone();
+        turned.devices.reverse();
+        assert!(home.same_hardware(&turned));
+        assert!(!home.same_hardware(&machine("k1", "Arc B580", "580.1")));
+    }
+
+    #[test]
+    fn only_what_is_fresh_is_fresh() {
+        let home = machine("k1", "RTX 5070", "580.1");
+        assert!(freshness(&home, "0.1.0", MEASURED).is_fresh());
+        assert!(!freshness(&home, "0.2.0", MEASURED).is_fresh());
+    }
 }

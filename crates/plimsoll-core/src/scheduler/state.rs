@@ -150,8 +150,9 @@ impl<H: Host> DeviceState<H> {
     pub(super) fn ended(&mut self, expected_end: Moment, took_slot: bool) {
         self.running -= 1;
         self.slots_busy -= usize::from(took_slot);
-        if let Ok(at) = self.ends.binary_search(&expected_end) {
-            self.ends.remove(at);
+        // The first of equals: runs mostly end in their order, and the front is cheapest to take from.
+        let at = self.ends.partition_point(|end| *end < expected_end);
+        if self.ends.remove(at).is_some() {
             self.ends_sum -= u128::from(expected_end.0);
         }
     }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use plimsoll_core::balancer::Strategy;
-use plimsoll_core::{Bytes, Fault, Footprint, MemoryMoment, Refusal, Setback, TaskError};
-use plimsoll_runtime::{Done, Orchestrator, Reference, Registered, Task};
+use plimsoll_core::{Bytes, Fault, Footprint, Ladder, MemoryMoment, Refusal, Setback, TaskError};
+use plimsoll_runtime::{Done, Orchestrator, Reference, Registered, Task, check};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 use crate::bounded::{Gate, PATIENCE, bounded, within};
-use crate::scripted::{ALL, Answer, FIRST, Piece, SECOND, Scripted, anywhere, as_device, gpu_then_cpu, virtual_gpu};
+use crate::scripted::{
+    ALL, Answer, FIRST, Piece, SECOND, Scripted, anywhere, as_device, gpu, gpu_then_cpu, virtual_gpu,
+};
 
 const TOO_MUCH: Bytes = Bytes::mib(200);
 
@@ -283,5 +286,39 @@ fn the_line_is_live() {
         crate::bounded::eventually("the device is used again", || {
             orchestrator.run(&work, piece()).unwrap().report.rung == "gpu"
         });
+    });
+}
+
+/// Another program takes most of a card and lets it go again, over and over. Some tasks are caught by it between the
+/// promise and the allocation; every one of them ends with its answer, on the only device there is.
+#[test]
+fn a_hog_that_comes_and_goes_fails_nothing() {
+    bounded(|| {
+        let card = virtual_gpu("shared", |gpu| gpu.memory(Bytes::mib(100)).slots(2));
+        let orchestrator = Orchestrator::builder().device(as_device(&card)).build();
+        let work = orchestrator.register(Scripted::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let hog = {
+            let (card, stop) = (Arc::clone(&card), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::SeqCst) {
+                    for taken in [Bytes::mib(80), Bytes::ZERO] {
+                        card.occupy(taken);
+                        std::thread::sleep(Duration::from_millis(300));
+                    }
+                }
+            })
+        };
+        let tasks = (0..200).map(|n| {
+            let ladder = Ladder::new([gpu(Bytes::mib(30 + n % 20))]);
+            Task::new(Piece::new(n).units(30 + n % 20).ladder(ladder).on_run(|_, context| {
+                std::thread::sleep(Duration::from_millis(5));
+                check::known_answer(context.backend)
+            }))
+        });
+        let values = orchestrator.run_all(&work, tasks).ordered().map(|done| done.unwrap().output.value);
+        assert!(values.eq(0..200));
+        stop.store(true, Ordering::SeqCst);
+        hog.join().unwrap();
     });
 }

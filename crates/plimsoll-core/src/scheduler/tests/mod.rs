@@ -4,6 +4,7 @@ mod deadlines;
 mod estimates;
 mod faults;
 mod late;
+mod limits;
 mod memory;
 mod offers;
 mod order;
