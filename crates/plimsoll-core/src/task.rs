@@ -110,7 +110,7 @@ impl TaskSpec {
     }
 }
 
-/// Tasks by id. A place is used again, under a new generation, and remembers how its last [`REMEMBERED`] tasks ended.
+/// Tasks by id. A place is used again, under a new generation.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskTable<T> {
     owner: u16,
@@ -118,23 +118,24 @@ pub(crate) struct TaskTable<T> {
     vacant: Vec<u32>,
 }
 
-/// Ended tasks whose success or failure each place remembers: one bit each in a word.
-const REMEMBERED: u32 = u64::BITS;
-
 #[derive(Clone, Debug)]
 struct Place<T> {
     generation: u32,
-    /// Whether the tasks that were here before failed; the last of them in the lowest bit.
-    failed: u64,
+    /// The last generation of which nobody knows any more how it ended.
+    forgotten: Option<u32>,
     task: Option<T>,
 }
 
 impl<T> Place<T> {
-    fn vacate(&mut self, failed: bool) -> Option<T> {
+    fn vacate(&mut self) -> Option<T> {
         let task = self.task.take()?;
         self.generation = self.generation.wrapping_add(1);
-        self.failed = self.failed << 1 | u64::from(failed);
         Some(task)
+    }
+
+    /// How many tasks ago. Generations are counted round, so one from the future looks very old.
+    fn ago(&self, generation: u32) -> u32 {
+        self.generation.wrapping_sub(generation)
     }
 }
 
@@ -143,11 +144,9 @@ impl<T> Place<T> {
 pub(crate) enum Standing {
     /// It has not ended.
     Live,
-    /// It ended with a result.
-    Succeeded,
-    /// It ended without one.
-    Failed,
-    /// It ended so long ago that nobody knows how.
+    /// It has ended.
+    Ended,
+    /// It has ended, so long ago that nobody knows how.
     Forgotten,
     /// It was never given out here.
     Unknown,
@@ -166,7 +165,7 @@ impl<T> TaskTable<T> {
     #[inline]
     pub(crate) fn insert(&mut self, task: T) -> TaskId {
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.places.push(Place { generation: 0, failed: 0, task: None });
+            self.places.push(Place { generation: 0, forgotten: None, task: None });
             (self.places.len() - 1) as u32
         });
         let place = &mut self.places[index as usize];
@@ -192,45 +191,42 @@ impl<T> TaskTable<T> {
         if place.generation == id.generation() { place.task.as_mut() } else { None }
     }
 
-    /// Takes a task out that ended with a result.
     #[inline]
     pub(crate) fn remove(&mut self, id: TaskId) -> Option<T> {
-        self.take_out(id, false)
-    }
-
-    /// Takes a task out that ended without one.
-    pub(crate) fn remove_failed(&mut self, id: TaskId) -> Option<T> {
-        self.take_out(id, true)
-    }
-
-    #[inline]
-    fn take_out(&mut self, id: TaskId, failed: bool) -> Option<T> {
         self.get(id)?;
-        let task = self.places[id.index()].vacate(failed);
+        let task = self.places[id.index()].vacate();
         self.vacant.push(id.index() as u32);
         task
     }
 
-    /// Drops a task that ended with a result where it lies: moving it out would cost more than it is worth.
+    /// Drops a task where it lies, for when moving it out would cost more than it is worth.
     pub(crate) fn discard(&mut self, id: TaskId) {
         if self.get(id).is_some() {
-            drop(self.places[id.index()].vacate(false));
+            drop(self.places[id.index()].vacate());
             self.vacant.push(id.index() as u32);
         }
     }
 
-    /// What became of a task.
+    /// From now on nobody knows how this task, or one before it in the same place, ended.
+    pub(crate) fn forget(&mut self, id: TaskId) {
+        if let Some(place) = self.places.get_mut(id.index()) {
+            let ago = place.ago(id.generation());
+            if place.forgotten.is_none_or(|forgotten| ago < place.ago(forgotten)) {
+                place.forgotten = Some(id.generation());
+            }
+        }
+    }
+
+    /// What can be said of a task.
     pub(crate) fn standing(&self, id: TaskId) -> Standing {
         let Some(place) = self.place(id) else { return Standing::Unknown };
-        // Generations are counted round, so an id from the future looks very old.
-        let ago = place.generation.wrapping_sub(id.generation());
+        let ago = place.ago(id.generation());
         match ago {
             0 if place.task.is_some() => Standing::Live,
             0 => Standing::Unknown,
-            1..=REMEMBERED if place.failed >> (ago - 1) & 1 == 1 => Standing::Failed,
-            1..=REMEMBERED => Standing::Succeeded,
-            _ if ago <= u32::MAX / 2 => Standing::Forgotten,
-            _ => Standing::Unknown,
+            _ if ago > u32::MAX / 2 => Standing::Unknown,
+            _ if place.forgotten.is_some_and(|forgotten| ago >= place.ago(forgotten)) => Standing::Forgotten,
+            _ => Standing::Ended,
         }
     }
 
@@ -258,19 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn a_place_remembers_how_its_last_tasks_ended() {
+    fn what_is_forgotten_of_a_place_is_all_up_to_then() {
         let mut table = TaskTable::new(3);
-        let mut ended = Vec::new();
-        for n in 0..2 * REMEMBERED {
-            let id = table.insert(n);
-            assert_eq!(table.standing(id), Standing::Live);
-            let fails = n % 3 == 0;
-            assert_eq!(if fails { table.remove_failed(id) } else { table.remove(id) }, Some(n));
-            ended.push((id, if fails { Standing::Failed } else { Standing::Succeeded }));
-        }
-        let (old, remembered) = ended.split_at(REMEMBERED as usize);
-        assert!(old.iter().all(|(id, _)| table.standing(*id) == Standing::Forgotten));
-        assert!(remembered.iter().all(|(id, how)| table.standing(*id) == *how));
+        let ids: Vec<TaskId> = (0..6)
+            .map(|n| {
+                let id = table.insert(n);
+                assert_eq!(table.standing(id), Standing::Live);
+                table.remove(id);
+                id
+            })
+            .collect();
+        let mut forget = |at: usize| {
+            table.forget(ids[at]);
+            ids.iter().filter(|id| table.standing(**id) == Standing::Forgotten).count()
+        };
+        assert_eq!((forget(1), forget(0), forget(3)), (2, 2, 4));
+        assert_eq!(table.standing(ids[4]), Standing::Ended);
     }
 
     #[test]
@@ -284,6 +283,6 @@ mod tests {
             assert_eq!(table.remove(stranger), None);
         }
         table.discard(id);
-        assert_eq!(table.standing(id), Standing::Succeeded);
+        assert_eq!(table.standing(id), Standing::Ended);
     }
 }

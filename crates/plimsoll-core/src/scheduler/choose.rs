@@ -372,7 +372,10 @@ impl<H: Host> Scheduler<H> {
     /// shares tasks out among devices, and never trades quality for a share.
     fn offers(&self, spec: &TaskSpec, possible: &Possibles) -> Offers {
         let quality = |rung: usize| spec.ladder.rungs()[rung].quality;
-        let Some(best) = possible.iter().map(|possible| possible.choice.rung).min() else { return Offers::new() };
+        // A device that would have to wait for other programs is offered only if every one would.
+        let some_fit = possible.iter().any(|possible| possible.fits);
+        let possible = possible.iter().filter(|possible| possible.fits || !some_fit);
+        let Some(best) = possible.clone().map(|possible| possible.choice.rung).min() else { return Offers::new() };
         let mut offers = Offers::new();
         // Possibilities come rung by rung, so the first on a device is its best.
         for Possible { choice, .. } in possible {

@@ -12,7 +12,7 @@ use crate::event::{End, What};
 use crate::profile::Cell;
 use crate::rung::same_name;
 use crate::task::{Standing, TaskSpec};
-use crate::{Bytes, Cause, DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
+use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
 
 /// A task that was refused: it comes back whole.
 #[derive(Debug)]
@@ -250,7 +250,7 @@ impl<H: Host> Scheduler<H> {
     /// What is not known to have succeeded never counts as if it had.
     fn may_come_first(&self, task: TaskId) -> Result<(), SubmitRefusal> {
         match self.tasks.standing(task) {
-            Standing::Live | Standing::Succeeded | Standing::Failed => Ok(()),
+            Standing::Live | Standing::Ended => Ok(()),
             Standing::Unknown => Err(SubmitRefusal::UnknownPredecessor { task }),
             Standing::Forgotten => Err(SubmitRefusal::ForgottenPredecessor { task }),
         }
@@ -267,8 +267,7 @@ impl<H: Host> Scheduler<H> {
             if let Some(before) = self.tasks.get_mut(predecessor) {
                 before.dependents.push(task);
                 blockers += 1;
-            } else if self.tasks.standing(predecessor) == Standing::Failed {
-                let error = self.failed_lately.error(predecessor).cloned().unwrap_or_else(error_no_longer_kept);
+            } else if let Some(error) = self.failed_lately.error(predecessor) {
                 let error = after_failure(predecessor, &error);
                 return self.end_without_result(now, task, error);
             }
@@ -282,7 +281,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn end_without_result(&mut self, now: Moment, task: TaskId, error: TaskError) {
         let mut ending = vec![(task, error)];
         while let Some((task, error)) = ending.pop() {
-            let Some(state) = self.tasks.remove_failed(task) else { continue };
+            let Some(state) = self.tasks.remove(task) else { continue };
             if let Some(sequence) = state.spec.sequence {
                 self.sequences.left(sequence);
             }
@@ -295,7 +294,9 @@ impl<H: Host> Scheduler<H> {
             for dependent in state.dependents {
                 ending.push((dependent, after_failure(task, &error)));
             }
-            self.failed_lately.remember(task, &error);
+            if let Some(forgotten) = self.failed_lately.remember(task, &error) {
+                self.tasks.forget(forgotten);
+            }
             self.endings.push(Ending { task, job: state.job, error });
         }
     }
@@ -311,11 +312,6 @@ impl<H: Host> Scheduler<H> {
             }
         }
     }
-}
-
-/// Only so many errors are kept; that a task failed is known for longer.
-fn error_no_longer_kept() -> TaskError {
-    TaskError::WorkFailed(Cause::new("its error is no longer kept"))
 }
 
 /// The error of a task whose predecessor failed: the first cause is kept, however long the chain.

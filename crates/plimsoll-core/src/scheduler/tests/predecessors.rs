@@ -1,6 +1,7 @@
 //! Predecessors that have already ended, or that were never there.
 
 use super::*;
+use crate::scheduler::failed_lately::FAILURES_MAX;
 use crate::{SubmitRefusal, TaskError, TaskId};
 
 fn fail_one(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec) -> TaskId {
@@ -24,7 +25,7 @@ fn cancel_others(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, count: usi
 
 #[test]
 fn a_failed_predecessor_stays_failed_however_many_fail_after_it() {
-    for others in [10, 5_000] {
+    for others in [10, 5_000, 16_000] {
         let mut scheduler = a_box(Strategy::EarliestFinish, 0);
         let spec = spec(&mut scheduler, anywhere(10));
         let failed = fail_one(&mut scheduler, &spec);
@@ -39,12 +40,17 @@ fn a_failed_predecessor_stays_failed_however_many_fail_after_it() {
 fn what_is_not_known_any_more_is_refused_and_never_taken_for_done() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 0);
     let spec = spec(&mut scheduler, anywhere(10));
+    let earlier = scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    settle(&mut scheduler, Moment(1), &run, None);
     let failed = fail_one(&mut scheduler, &spec);
     // One at a time, so that each takes the place of the one before.
-    (0..5_000).for_each(|_| cancel_others(&mut scheduler, &spec, 1));
+    (0..FAILURES_MAX).for_each(|_| cancel_others(&mut scheduler, &spec, 1));
     let refused = scheduler.submit(Moment(3), after(&spec, failed), ()).unwrap_err();
     assert_eq!(refused.refusal, SubmitRefusal::ForgottenPredecessor { task: failed });
     assert_eq!(refused.spec.after[0], failed, "it comes back whole");
+    let refused = scheduler.submit(Moment(3), after(&spec, earlier), ()).unwrap_err();
+    assert_eq!(refused.refusal, SubmitRefusal::ForgottenPredecessor { task: earlier }, "it had the same place");
 }
 
 #[test]
@@ -54,7 +60,7 @@ fn a_predecessor_that_succeeded_holds_nobody_up() {
     let first = scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
     let run = start(&mut scheduler, Moment(1), CPU.0);
     settle(&mut scheduler, Moment(1), &run, None);
-    cancel_others(&mut scheduler, &spec, 30);
+    (0..500).for_each(|_| cancel_others(&mut scheduler, &spec, 1));
     scheduler.submit(Moment(3), after(&spec, first), ()).unwrap();
     assert!(scheduler.take(Moment(3), CPU).is_some());
 }
