@@ -9,7 +9,7 @@ use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::{Access, Kernel};
 use wgpu::{BindGroupLayoutEntry, BindingType, BufferBindingType, ShaderStages};
 
-use crate::generation::{caught, fault_of};
+use crate::generation::Generation;
 
 /// A kernel ready to run.
 #[derive(Debug)]
@@ -24,21 +24,22 @@ pub(crate) struct Pipelines(Mutex<HashMap<usize, Arc<Pipeline>>>);
 
 impl Pipelines {
     /// The kernel's pipeline, compiled on first use. Others wait meanwhile: they would compile the same.
-    pub(crate) fn of(&self, device: &wgpu::Device, kernel: &'static Kernel) -> Result<Arc<Pipeline>, Fault> {
+    pub(crate) fn of(&self, generation: &Generation, kernel: &'static Kernel) -> Result<Arc<Pipeline>, Fault> {
         let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = std::ptr::from_ref(kernel).addr();
         if let Some(pipeline) = ready.get(&name) {
             return Ok(Arc::clone(pipeline));
         }
-        let pipeline = Arc::new(compile(device, kernel)?);
+        let pipeline = Arc::new(compile(generation, kernel)?);
         ready.insert(name, Arc::clone(&pipeline));
         Ok(pipeline)
     }
 }
 
 /// Text that does not compile, or does not match the kernel's description, is the workload's mistake.
-fn compile(device: &wgpu::Device, kernel: &'static Kernel) -> Result<Pipeline, Fault> {
-    let (pipeline, error) = caught(device, || {
+fn compile(generation: &Generation, kernel: &'static Kernel) -> Result<Pipeline, Fault> {
+    let device = &generation.device;
+    generation.call(Bytes::ZERO, || {
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(kernel.wgsl.into()),
@@ -61,11 +62,7 @@ fn compile(device: &wgpu::Device, kernel: &'static Kernel) -> Result<Pipeline, F
             cache: None,
         });
         Pipeline { compute, layout }
-    });
-    match error {
-        None => Ok(pipeline),
-        Some(error) => Err(fault_of(error, Bytes::ZERO)),
-    }
+    })
 }
 
 fn bindings(kernel: &Kernel) -> Vec<BindGroupLayoutEntry> {

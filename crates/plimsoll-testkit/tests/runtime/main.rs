@@ -10,6 +10,7 @@ mod device_faults;
 mod hung;
 mod identity;
 mod leases;
+mod leftovers;
 mod memory;
 mod panics;
 mod predecessors;
