@@ -346,3 +346,23 @@ impl Drop for WgpuBackend {
         self.abandon();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_fails_half_way_to_open_leaves_nothing_charged() {
+        let gauge = Arc::new(Gauge::default());
+        let home = |sizes| Home { gauge: Arc::clone(&gauge), ceiling: Bytes::MAX, sizes, injection: Arc::default() };
+        let generation = Arc::new(Generation::of_any_gpu());
+        for _ in 0..3 {
+            assert!(WgpuBackend::open(home(Sizes::that_fail_half_way()), Arc::clone(&generation)).is_err());
+            assert_eq!(gauge.now(), Bytes::ZERO);
+        }
+        assert!(gauge.peak() > Bytes::ZERO, "it was charged before it failed");
+        let slot = WgpuBackend::open(home(Sizes::for_capacity(Bytes::mib(64), 2)), generation);
+        assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(Sizes::for_capacity(Bytes::mib(64), 2).total()));
+        assert_eq!(gauge.now(), Bytes::ZERO);
+    }
+}

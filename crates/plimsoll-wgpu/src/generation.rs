@@ -79,6 +79,15 @@ impl Generation {
         caught(&self.device, action).map_err(|trouble| self.blame(|| trouble.fault(wanted)))
     }
 
+    /// Calls wgpu to compile a kernel. A device that cannot, however its driver says so, does not support the kernel.
+    pub(crate) fn compile<T>(&self, kernel: &str, action: impl FnOnce() -> T) -> Result<T, Fault> {
+        let compiled = caught(&self.device, action);
+        let compiled = compiled.map_err(|trouble| self.blame(|| trouble.while_compiling(kernel)))?;
+        // A loss that came meanwhile is told by nothing else, and leaves a pipeline that is none.
+        self.tick()?;
+        Ok(compiled)
+    }
+
     /// Whatever a lost device says is a consequence of the loss. wgpu tells of one only when it is asked.
     fn blame(&self, otherwise: impl FnOnce() -> Fault) -> Fault {
         self.tick().err().unwrap_or_else(otherwise)
@@ -163,6 +172,18 @@ impl Trouble {
             }
         }
     }
+
+    /// What it means to a task whose kernel was being compiled: the kernel's CPU twin, or another device, may do.
+    fn while_compiling(self, kernel: &str) -> Fault {
+        let said = match self {
+            Self::Reported(wgpu::Error::OutOfMemory { .. }) => return self.fault(Bytes::ZERO),
+            Self::Reported(wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. }) => {
+                description
+            }
+            Self::Panicked(message) => message,
+        };
+        Fault::Unsupported { detail: format!("kernel '{kernel}' does not compile: {said}") }
+    }
 }
 
 /// Runs `action` and catches what wgpu says against it on this thread meanwhile. Its effect then did not happen.
@@ -196,6 +217,17 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 #[cfg(test)]
+impl Generation {
+    /// A life of the first GPU there is.
+    pub(crate) fn of_any_gpu() -> Self {
+        let found = crate::discover();
+        let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
+        let adapter = crate::discover::find(&found.record).expect("it is still there");
+        Self::open(&adapter, Duration::from_secs(60)).expect("it opens")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -219,5 +251,52 @@ mod tests {
         assert!(matches!(cause(vec![validation(), internal()]), Some(Fault::DeviceLost { .. })));
         assert!(matches!(cause(vec![validation()]), Some(Fault::WorkFailed(_))));
         assert!(cause(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_is_not_supported_however_it_is_said() {
+        let said = [Trouble::Reported(validation()), Trouble::Reported(internal()), Trouble::Panicked("oh".to_owned())];
+        for trouble in said {
+            let fault = trouble.while_compiling("blur");
+            assert!(matches!(&fault, Fault::Unsupported { detail } if detail.contains("'blur'")), "{fault:?}");
+        }
+        let fault = Trouble::Reported(out_of_memory()).while_compiling("blur");
+        assert!(matches!(fault, Fault::OutOfMemory { .. }), "memory keeps its own type: {fault:?}");
+    }
+
+    fn broken_shader(device: &wgpu::Device) {
+        let source = wgpu::ShaderSource::Wgsl("this is no shader".into());
+        drop(device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source }));
+    }
+
+    #[test]
+    fn a_device_that_is_lost_meanwhile_is_to_blame_for_everything() {
+        let then_lost = |generation: &Generation| {
+            broken_shader(&generation.device);
+            generation.device.destroy();
+        };
+        let generation = Generation::of_any_gpu();
+        assert!(matches!(
+            generation.call(Bytes::ZERO, || broken_shader(&generation.device)),
+            Err(Fault::WorkFailed(_))
+        ));
+        let fault = generation.call(Bytes::ZERO, || then_lost(&generation));
+        assert!(matches!(fault, Err(Fault::DeviceLost { .. })), "{fault:?}");
+        let generation = Generation::of_any_gpu();
+        let fault = generation.compile("kernel", || then_lost(&generation));
+        assert!(matches!(fault, Err(Fault::DeviceLost { .. })), "{fault:?}");
+        let generation = Generation::of_any_gpu();
+        let silent = generation.compile("kernel", || generation.device.destroy());
+        assert!(matches!(silent, Err(Fault::DeviceLost { .. })), "wgpu says nothing by itself: {silent:?}");
+    }
+
+    #[test]
+    fn a_panic_in_a_call_is_a_fault() {
+        let generation = Generation::of_any_gpu();
+        let fault = generation.call(Bytes::ZERO, || panic!("the driver fell over"));
+        assert!(matches!(&fault, Err(Fault::DeviceLost { detail }) if detail.contains("fell over")), "{fault:?}");
+        let fault = generation.compile("blur", || panic!("the compiler fell over"));
+        assert!(matches!(&fault, Err(Fault::Unsupported { detail }) if detail.contains("fell over")), "{fault:?}");
+        assert!(generation.call(Bytes::ZERO, || ()).is_ok(), "no error is left over");
     }
 }

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::{Bytes, Fault};
+use plimsoll_core::Fault;
 use plimsoll_runtime::{Access, Kernel};
 use wgpu::{BindGroupLayoutEntry, BindingType, BufferBindingType, ShaderStages};
 
 use crate::generation::Generation;
+use crate::workgroup_memory;
 
 /// A kernel ready to run.
 #[derive(Debug)]
@@ -36,10 +37,11 @@ impl Pipelines {
     }
 }
 
-/// Text that does not compile, or does not match the kernel's description, is the workload's mistake.
+/// A kernel that this device cannot run, for whatever reason, is [`Fault::Unsupported`]: its CPU twin can.
 fn compile(generation: &Generation, kernel: &'static Kernel) -> Result<Pipeline, Fault> {
     let device = &generation.device;
-    generation.call(Bytes::ZERO, || {
+    workgroup_memory::check(kernel, device.limits().max_compute_workgroup_storage_size)?;
+    generation.compile(kernel.name, || {
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(kernel.wgsl.into()),

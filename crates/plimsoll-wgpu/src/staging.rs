@@ -35,6 +35,12 @@ impl Sizes {
         Self { chunk, poison: (chunk / 4).min(Self::POISON_MAX) }
     }
 
+    /// Sizes of which the last buffer to be made is larger than any device has.
+    #[cfg(test)]
+    pub(crate) fn that_fail_half_way() -> Self {
+        Self { chunk: Self::CHUNK_MIN, poison: 1 << 50 }
+    }
+
     /// All that a slot holds besides its tasks' buffers.
     pub(crate) fn total(self) -> Bytes {
         Bytes((Upload::CHUNKS as u64 + 1) * self.chunk + self.poison + Self::UNIFORM)

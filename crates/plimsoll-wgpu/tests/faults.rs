@@ -83,6 +83,29 @@ macro_rules! kernel {
 }
 
 kernel!(NO_SHADER, "this is no shader");
+kernel!(NO_SUCH_ENTRY, "@compute @workgroup_size(1) fn another() {}");
+kernel!(
+    OTHER_BINDINGS,
+    "@group(0) @binding(7) var<storage, read_write> data: array<u32>;
+     @compute @workgroup_size(1) fn main() { data[0] = 1u; }"
+);
+kernel!(
+    TOO_MANY_INVOCATIONS,
+    "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+     @compute @workgroup_size(1024, 64) fn main() { data[0] = 1u; }"
+);
+kernel!(
+    TOO_MUCH_WORKGROUP_MEMORY,
+    "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+     var<workgroup> tile: array<u32, 1000000>;
+     @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { tile[i] = i; data[0] = tile[63u - i]; }"
+);
+kernel!(
+    NEEDS_A_FEATURE,
+    "enable f16;
+     @group(0) @binding(0) var<storage, read_write> data: array<f16>;
+     @compute @workgroup_size(1) fn main() { data[0] = 1h; }"
+);
 kernel!(
     WRITES_ONE,
     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
@@ -94,13 +117,54 @@ fn one_group<'a>(kernel: &'static Kernel, buffers: &'a [&'a Buffer]) -> Launch<'
 }
 
 #[test]
-fn a_shader_that_does_not_compile_is_the_works_fault() {
-    let mut slot = small().open_backend().unwrap();
+fn a_kernel_that_the_device_cannot_compile_is_not_supported_by_it() {
+    let gpu = small();
+    let mut slot = gpu.open_backend().unwrap();
     let buffer = slot.allocate(Bytes(64)).unwrap();
-    for _ in 0..2 {
-        assert!(matches!(slot.launch(&one_group(&NO_SHADER, &[&buffer])), Err(Fault::WorkFailed(_))));
+    let kernels = [
+        &NO_SHADER,
+        &NO_SUCH_ENTRY,
+        &OTHER_BINDINGS,
+        &TOO_MANY_INVOCATIONS,
+        &TOO_MUCH_WORKGROUP_MEMORY,
+        &NEEDS_A_FEATURE,
+    ];
+    for kernel in kernels {
+        for _ in 0..2 {
+            let fault = slot.launch(&one_group(kernel, &[&buffer])).unwrap_err();
+            assert!(matches!(&fault, Fault::Unsupported { detail } if detail.contains(kernel.name)), "{fault:?}");
+        }
     }
+    slot.launch(&one_group(&WRITES_ONE, &[&buffer])).unwrap();
+    let mut into = [0; 4];
+    slot.read(&buffer, Bytes::ZERO, &mut into).unwrap();
+    assert_eq!(into, [1, 0, 0, 0], "what does compile runs on");
     check::known_answer(&mut *slot).unwrap();
+}
+
+#[test]
+fn misuse_of_a_kernel_is_the_works_fault_whether_or_not_it_compiles() {
+    let mut slot = small().open_backend().unwrap();
+    let (buffer, foreign) =
+        (slot.allocate(Bytes(64)).unwrap(), small().open_backend().unwrap().allocate(Bytes(64)).unwrap());
+    for kernel in [&NO_SHADER, &WRITES_ONE] {
+        for buffers in [&[][..], &[&foreign], &[&buffer, &buffer]] {
+            let fault = slot.launch(&one_group(kernel, buffers)).unwrap_err();
+            assert!(matches!(fault, Fault::WorkFailed(_)), "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_a_lost_device_does_not_compile_says_nothing_of_the_kernel() {
+    let gpu = small();
+    let mut slot = gpu.open_backend().unwrap();
+    let buffer = slot.allocate(Bytes(64)).unwrap();
+    gpu.lose();
+    for kernel in [&NO_SHADER, &WRITES_ONE] {
+        let fault = slot.launch(&one_group(kernel, &[&buffer])).unwrap_err();
+        assert!(matches!(fault, Fault::DeviceLost { .. }), "{fault:?}");
+    }
 }
 
 /// Says that its second buffer has 1024 words, which wgpu compares with the buffer when the work is handed over.

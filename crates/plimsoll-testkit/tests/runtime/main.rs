@@ -21,4 +21,5 @@ mod shutdown;
 mod strategies;
 mod stress;
 mod trust;
+mod unsupported;
 mod widths;
