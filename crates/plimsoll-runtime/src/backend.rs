@@ -53,6 +53,7 @@ pub struct Launch<'a> {
 }
 
 /// One worker's way to its device. Calls return when the order of effects is fixed; [`Backend::read`] waits for them.
+/// Each piece of work ends with [`Backend::finish`] or [`Backend::abandon`], so that nothing of it crosses over to the next.
 ///
 /// Sizes and offsets are multiples of 4 bytes. Misuse (a foreign buffer, a range outside it, wrong parameters) is
 /// [`Fault::WorkFailed`]: the workload's mistake, on every backend alike.
@@ -90,10 +91,20 @@ pub trait Backend: Send {
     /// As [`Backend::write`]; [`Fault::Stalled`] if the device does not answer within its time limit.
     fn read(&mut self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault>;
 
-    /// From now on allocations are charged to this gauge too. Returns the gauge that was charged before.
+    /// Ends a piece of work that succeeded. Everything that was recorded is handed to the device, and what is wrong with
+    /// it is reported here, to whoever recorded it. Other slots then find in its buffers what was put there. Does not
+    /// wait until the device has done it: [`Backend::read`] does.
     ///
-    /// What was asked for so far is handed to the device first: another slot may then use the buffers that were
-    /// filled under the old scope, and finds in them what was put there.
+    /// # Errors
+    /// As [`Backend::write`]; [`Fault::WorkFailed`] if the device refuses what was recorded.
+    fn finish(&mut self) -> Result<(), Fault>;
+
+    /// Ends a piece of work that failed. What was recorded and not yet handed over is discarded, and nobody hears of it
+    /// again: buffers that it would have written hold nothing of meaning, all others are as they were. A slot that is
+    /// dropped abandons what was not finished.
+    fn abandon(&mut self);
+
+    /// From now on allocations are charged to this gauge too. Returns the gauge that was charged before.
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge>;
 }
 

@@ -397,6 +397,10 @@ impl Slot {
             // What a failed run leaves in a session is anyone's guess.
             let gone = session.take();
             quietly(move || drop(gone));
+            // What it recorded is not the next task's, nor the check's, to hear of.
+            if let Some((_, backend)) = &mut self.backend {
+                backend.abandon();
+            }
             self.check_after(fault);
         }
         let Times { measured, last } = times;
@@ -470,17 +474,25 @@ impl Slot {
         let prepared: SmallVec<[Prepared; 1]> = references.iter().map(|each| Arc::clone(&each.prepared)).collect();
         self.gauge.reset_peak();
         let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
-        let output = job.run(session, &prepared, &mut **backend);
+        let output = job.run(session, &prepared, &mut **backend).and_then(|output| backend.finish().map(|()| output));
         times.measured.run = times.lap();
         let held: Bytes = references.iter().map(PreparedReference::bytes).sum();
         times.measured.peak = Some(session.gauge.now() + held + self.gauge.peak());
         output
     }
 
-    fn charged_to<T>(&mut self, gauge: &Arc<Gauge>, work: impl FnOnce(&mut dyn Backend) -> T) -> T {
+    /// Does a piece of work whose memory counts on `gauge`. Whatever it recorded is handed over before it counts as done.
+    fn charged_to<T>(
+        &mut self,
+        gauge: &Arc<Gauge>,
+        work: impl FnOnce(&mut dyn Backend) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
         let own = backend.charge_to(Arc::clone(gauge));
-        let result = catch_unwind(AssertUnwindSafe(|| work(&mut **backend)));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let made = work(&mut **backend)?;
+            backend.finish().map(|()| made)
+        }));
         backend.charge_to(own);
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }

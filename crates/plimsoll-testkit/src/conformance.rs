@@ -69,6 +69,7 @@ macro_rules! conformance {
                 misuse_is_the_works_fault
                 slots_work_side_by_side
                 slots_share_buffers
+                abandoned_work_leaves_nothing_behind
                 loss_is_told_and_survived
             }
         })+
@@ -403,7 +404,7 @@ pub fn slots_work_side_by_side(subject: &Subject) {
     assert_eq!(subject.ours(), Bytes::ZERO);
 }
 
-/// What one slot has made, another finds as soon as the first has gone on to another scope.
+/// What one slot has made, another finds as soon as the first has finished its work.
 pub fn slots_share_buffers(subject: &Subject) {
     let (mut maker, mut user) = (subject.slot(), subject.slot());
     let values = noise(5000, 6);
@@ -418,7 +419,7 @@ pub fn slots_share_buffers(subject: &Subject) {
         groups: [5, 1, 1],
     };
     maker.launch(&launch).expect("a launch");
-    maker.charge_to(Arc::default());
+    maker.finish().expect("work like any other");
     assert_eq!(words(&mut *user, &source), bytemuck::cast_slice::<f32, u32>(&values));
     let found = words(&mut *user, &reduced);
     assert!(!found.contains(&POISON));
@@ -429,6 +430,42 @@ pub fn slots_share_buffers(subject: &Subject) {
     user.poison(&reduced).expect("poison");
     user.launch(&launch).expect("a launch on another slot's buffers");
     assert!(!words(&mut *user, &reduced).contains(&POISON));
+}
+
+/// A task that fails leaves what it had recorded: the next one on its slot never hears of it, what was there before is as it
+/// was, and fresh outputs are poisoned as ever.
+pub fn abandoned_work_leaves_nothing_behind(subject: &Subject) {
+    let mut slot = subject.slot();
+    // Before anything else: a slot holds nothing that a first task could take with it.
+    slot.abandon();
+    let values = noise(5000, 8);
+    let source = slot.allocate(Bytes(4 * 5000)).expect("memory");
+    slot.write(&source, Bytes::ZERO, bytemuck::cast_slice(&values)).expect("a write");
+    slot.finish().expect("work like any other");
+    let held = subject.ours();
+    let params: [u32; 4] = [5000, 0, 0, 0];
+    // From one word to more than any staging buffer holds.
+    for count in [5_usize, 4097, 1_300_001] {
+        let target = slot.allocate(Bytes(4 * count as u64)).expect("memory");
+        slot.write(&target, Bytes::ZERO, &vec![0xab; 4 * count]).expect("a write");
+        let launch = Launch {
+            kernel: &sum::KERNEL,
+            buffers: &[&source, &target],
+            params: bytemuck::bytes_of(&params),
+            groups: [5, 1, 1],
+        };
+        slot.launch(&launch).expect("a launch");
+        slot.abandon();
+        drop(target);
+        assert_eq!(subject.ours(), held, "{count} words");
+        slot.finish().expect("nothing is left to complain of");
+        let next = slot.allocate(Bytes(4 * count as u64)).expect("memory");
+        assert!(words(&mut *slot, &next).iter().all(|&word| word == POISON), "{count} fresh words");
+        slot.write(&next, Bytes::ZERO, bytemuck::cast_slice(&[1_u32, 2, 3, 4, 5])).expect("a write");
+        assert_eq!(words(&mut *slot, &next)[..5], [1, 2, 3, 4, 5]);
+        check::known_answer(&mut *slot).expect("right after work was abandoned");
+    }
+    assert_eq!(words(&mut *slot, &source), bytemuck::cast_slice::<f32, u32>(&values), "what was only read");
 }
 
 /// A lost device says so on every call, never gives a wrong success, and works again once reopened. One that cannot be
@@ -448,6 +485,9 @@ pub fn loss_is_told_and_survived(subject: &Subject) {
         assert_fault!(slot.poison(&other), DeviceLost { .. }, "poison after a loss");
         assert_fault!(slot.write(&one, Bytes::ZERO, &[0; 4]), DeviceLost { .. }, "write after a loss");
         assert_fault!(slot.launch(&launch), DeviceLost { .. }, "launch after a loss");
+        assert_fault!(slot.finish(), DeviceLost { .. }, "finish after a loss");
+        slot.abandon();
+        assert_fault!(slot.finish(), DeviceLost { .. }, "finish after a loss, with nothing left of it");
         assert_fault!(subject.device.open_backend(), DeviceLost { .. }, "a slot of a lost device");
     }
     subject.device.reopen().expect("the device comes back");
@@ -457,6 +497,7 @@ pub fn loss_is_told_and_survived(subject: &Subject) {
         assert_fault!(fresh.read(&one, Bytes::ZERO, &mut [0; 4]), DeviceLost { .. }, "a buffer of an earlier life");
         assert_fault!(fresh.launch(&launch), DeviceLost { .. }, "buffers of an earlier life");
         assert_fault!(slot.allocate(Bytes(4)), DeviceLost { .. }, "a slot of an earlier life");
+        assert_fault!(slot.finish(), DeviceLost { .. }, "a slot of an earlier life");
     }
     drop((slot, one, other));
     check::known_answer(&mut *fresh).expect("right after the earlier life is gone");

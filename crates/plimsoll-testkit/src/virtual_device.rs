@@ -393,6 +393,15 @@ impl Backend for VirtualBackend {
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<(), Fault> {
+        drop(self.alive()?);
+        self.inner.finish()
+    }
+
+    fn abandon(&mut self) {
+        self.inner.abandon();
+    }
+
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {
         std::mem::replace(&mut self.scope, scope)
     }

@@ -1,7 +1,7 @@
 //! One worker's slot on a GPU: buffers, copies and launches, recorded and handed over together.
 //! Never waits, except to read, to reuse a staging buffer, or to make room.
-//! Invariant: a call succeeds only if the device is not known to be lost after it, and work that was recorded but could
-//! not be handed over taints every buffer it names, so nobody reads what was never computed.
+//! Invariant: a call succeeds only if the device is not known to be lost after it, and work that was recorded but not
+//! handed over taints every buffer it would have written, so nobody reads what was never computed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
 use plimsoll_runtime::gauge::{Charge, Gauge};
 use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_size};
-use plimsoll_runtime::{Backend, Buffer, Launch, POISON};
+use plimsoll_runtime::{Access, Backend, Buffer, Launch, POISON};
 use wgpu::{BindGroupEntry, BindingResource, BufferBinding, BufferUsages, SubmissionIndex};
 
-use crate::generation::{Generation, caught, fault_of};
+use crate::generation::Generation;
 use crate::inject::FaultInjection;
 use crate::staging::{Download, Sizes, Upload, create, poison_source};
 
@@ -41,11 +41,9 @@ pub(crate) struct WgpuBackend {
     uniform: wgpu::Buffer,
     poison: wgpu::Buffer,
     encoder: Option<wgpu::CommandEncoder>,
-    /// The buffers that recorded work names.
-    named: Vec<Arc<AtomicBool>>,
+    /// The taints of the buffers that recorded work writes.
+    written: Vec<Arc<AtomicBool>>,
     launches: usize,
-    /// A failure that no call has reported yet.
-    unreported: Option<Fault>,
     _charge: Charge,
 }
 
@@ -83,9 +81,8 @@ impl WgpuBackend {
             uniform: create(&generation, "params", Sizes::UNIFORM, uniform_usage, false)?,
             poison: poison_source(&generation, home.sizes)?,
             encoder: None,
-            named: Vec::new(),
+            written: Vec::new(),
             launches: 0,
-            unreported: None,
             scope: Arc::default(),
             _charge: charge,
             home,
@@ -94,14 +91,10 @@ impl WgpuBackend {
         let pattern = vec![POISON; slot.poison.size() as usize / 4];
         let poison = slot.poison.clone();
         slot.stage(&poison, 0, bytemuck::cast_slice(&pattern))?;
+        // At once: a first task that fails must not take the poison with it.
+        slot.finish()?;
         slot.generation.tick()?;
         Ok(slot)
-    }
-
-    /// An error if the device is known to be lost, or an earlier call could not report its own.
-    fn usable(&mut self) -> Result<(), Fault> {
-        self.generation.health.check()?;
-        self.unreported.take().map_or(Ok(()), Err)
     }
 
     fn own<'a>(&self, buffer: &'a Buffer) -> Result<&'a GpuBuffer, Fault> {
@@ -119,30 +112,40 @@ impl WgpuBackend {
     }
 
     /// Where the next command goes.
-    fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
-        let device = &self.generation.device;
-        self.encoder.get_or_insert_with(|| device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default()))
+    fn encoder(&mut self) -> Result<&mut wgpu::CommandEncoder, Fault> {
+        let (device, descriptor) = (&self.generation.device, wgpu::CommandEncoderDescriptor::default());
+        let encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => self.generation.call(Bytes::ZERO, || device.create_command_encoder(&descriptor))?,
+        };
+        Ok(self.encoder.insert(encoder))
     }
 
-    fn name(&mut self, buffer: &GpuBuffer) {
-        self.named.push(Arc::clone(&buffer.tainted));
+    /// Notes that recorded work writes the buffer.
+    fn will_write(&mut self, buffer: &GpuBuffer) {
+        self.written.push(Arc::clone(&buffer.tainted));
     }
 
     /// Hands over what is recorded; none if there is nothing.
     fn flush(&mut self) -> Result<Option<SubmissionIndex>, Fault> {
         let Some(encoder) = self.encoder.take() else { return Ok(None) };
         self.launches = 0;
-        let named = std::mem::take(&mut self.named);
         match self.hand_over(encoder) {
             Ok(submission) => {
+                self.written.clear();
                 self.upload.submitted(&submission);
                 Ok(Some(submission))
             }
             Err(fault) => {
-                named.iter().for_each(|tainted| tainted.store(true, Relaxed));
+                self.taint();
                 Err(fault)
             }
         }
+    }
+
+    /// What recorded work would have written is never written now.
+    fn taint(&mut self) {
+        self.written.drain(..).for_each(|tainted| tainted.store(true, Relaxed));
     }
 
     /// Never asks a device that is lost: one that hangs would hang us too.
@@ -169,7 +172,7 @@ impl WgpuBackend {
             let (piece, rest) = data.split_at(data.len().min(self.upload.room() as usize));
             let staged = self.upload.put(&self.generation, piece)?;
             let (source, source_offset) = (staged.buffer.clone(), staged.offset);
-            self.encoder().copy_buffer_to_buffer(&source, source_offset, target, offset, piece.len() as u64);
+            self.encoder()?.copy_buffer_to_buffer(&source, source_offset, target, offset, piece.len() as u64);
             offset += piece.len() as u64;
             data = rest;
         }
@@ -200,12 +203,13 @@ impl WgpuBackend {
         if unreclaimed > Bytes::ZERO && held + bytes > self.home.ceiling { self.reclaim() } else { Ok(()) }
     }
 
-    fn record_poison(&mut self, target: &wgpu::Buffer) {
+    fn record_poison(&mut self, target: &wgpu::Buffer) -> Result<(), Fault> {
         let source = self.poison.clone();
         for offset in (0..target.size()).step_by(source.size() as usize) {
             let length = source.size().min(target.size() - offset);
-            self.encoder().copy_buffer_to_buffer(&source, 0, target, offset, length);
+            self.encoder()?.copy_buffer_to_buffer(&source, 0, target, offset, length);
         }
+        Ok(())
     }
 
     fn bind(
@@ -221,14 +225,13 @@ impl WgpuBackend {
             (0..).zip(storage.chain(params)).map(|(binding, resource)| BindGroupEntry { binding, resource }).collect();
         let descriptor = wgpu::BindGroupDescriptor { label: Some(launch.kernel.name), layout, entries: &entries };
         let device = &self.generation.device;
-        let (group, error) = caught(device, || device.create_bind_group(&descriptor));
-        error.map_or(Ok(group), |error| Err(fault_of(error, Bytes::ZERO)))
+        self.generation.call(Bytes::ZERO, || device.create_bind_group(&descriptor))
     }
 
     /// One piece of a read, no longer than the download buffer.
     fn read_piece(&mut self, source: &wgpu::Buffer, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         let target = self.download.buffer.clone();
-        self.encoder().copy_buffer_to_buffer(source, offset, &target, 0, into.len() as u64);
+        self.encoder()?.copy_buffer_to_buffer(source, offset, &target, 0, into.len() as u64);
         let submission = self.flush()?.ok_or_else(|| Fault::work("nothing was recorded"))?;
         self.download.take(&self.generation, submission, into)?;
         self.generation.health.check()
@@ -241,7 +244,7 @@ impl Backend for WgpuBackend {
     }
 
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault> {
-        self.usable()?;
+        self.generation.health.check()?;
         check_size(bytes)?;
         // Beyond this wgpu would call it misuse; to a task it is memory that is not there.
         if bytes > self.buffer_limit() || self.home.injection.allocation_fails() {
@@ -258,38 +261,39 @@ impl Backend for WgpuBackend {
             unreclaimed: Arc::clone(&self.generation.unreclaimed),
         };
         self.generation.tick()?;
-        self.name(&own);
-        self.record_poison(&own.raw);
+        self.will_write(&own);
+        self.record_poison(&own.raw)?;
         Ok(Buffer::new(Box::new(own), charge))
     }
 
     fn poison(&mut self, buffer: &Buffer) -> Result<(), Fault> {
-        self.usable()?;
+        self.generation.health.check()?;
         let own = self.own(buffer)?;
-        self.name(own);
-        self.record_poison(&own.raw);
+        self.will_write(own);
+        self.record_poison(&own.raw)?;
         self.generation.health.check()
     }
 
     fn write(&mut self, buffer: &Buffer, offset: Bytes, data: &[u8]) -> Result<(), Fault> {
-        self.usable()?;
+        self.generation.health.check()?;
         let own = self.own(buffer)?;
         check_range(buffer, offset, data.len())?;
-        self.name(own);
+        self.will_write(own);
         self.stage(&own.raw, offset.0, data)?;
         self.generation.health.check()
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), Fault> {
-        self.usable()?;
+        self.generation.health.check()?;
         check_launch(launch)?;
         let own: Vec<&GpuBuffer> = launch.buffers.iter().map(|buffer| self.own(buffer)).collect::<Result<_, _>>()?;
-        let pipeline = self.generation.pipelines.of(&self.generation.device, launch.kernel)?;
+        let pipeline = self.generation.pipelines.of(&self.generation, launch.kernel)?;
         let uniform = self.uniform.clone();
         self.stage(&uniform, 0, launch.params)?;
-        own.iter().for_each(|buffer| self.name(buffer));
+        let bound = own.iter().zip(launch.kernel.bindings);
+        bound.filter(|(_, access)| **access == Access::Write).for_each(|(buffer, _)| self.will_write(buffer));
         let group = self.bind(launch, &own, &pipeline.layout)?;
-        let mut pass = self.encoder().begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        let mut pass = self.encoder()?.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         pass.set_pipeline(&pipeline.compute);
         pass.set_bind_group(0, &group, &[]);
         let [x, y, z] = launch.groups;
@@ -303,7 +307,7 @@ impl Backend for WgpuBackend {
     }
 
     fn read(&mut self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
-        self.usable()?;
+        self.generation.health.check()?;
         let own = self.own(buffer)?;
         check_range(buffer, offset, into.len())?;
         if into.is_empty() {
@@ -312,7 +316,6 @@ impl Backend for WgpuBackend {
         let mut from = offset.0;
         let piece_size = self.download.size as usize;
         for piece in into.chunks_mut(piece_size) {
-            self.name(own);
             self.read_piece(&own.raw, from, piece)?;
             from += piece.len() as u64;
         }
@@ -320,18 +323,46 @@ impl Backend for WgpuBackend {
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.flush()?;
+        self.generation.health.check()
+    }
+
+    fn abandon(&mut self) {
+        self.encoder = None;
+        self.launches = 0;
+        self.upload.discard();
+        self.taint();
+    }
+
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {
-        if let Err(fault) = self.flush() {
-            self.unreported = Some(fault);
-        }
         std::mem::replace(&mut self.scope, scope)
     }
 }
 
 impl Drop for WgpuBackend {
-    /// Buffers may outlive the slot that filled them.
+    /// Buffers may outlive the slot that should have filled them.
     fn drop(&mut self) {
-        // A failure here taints those buffers; there is no call left to report it.
-        let _ = self.flush();
+        self.abandon();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_fails_half_way_to_open_leaves_nothing_charged() {
+        let gauge = Arc::new(Gauge::default());
+        let home = |sizes| Home { gauge: Arc::clone(&gauge), ceiling: Bytes::MAX, sizes, injection: Arc::default() };
+        let generation = Arc::new(Generation::of_any_gpu());
+        for _ in 0..3 {
+            assert!(WgpuBackend::open(home(Sizes::that_fail_half_way()), Arc::clone(&generation)).is_err());
+            assert_eq!(gauge.now(), Bytes::ZERO);
+        }
+        assert!(gauge.peak() > Bytes::ZERO, "it was charged before it failed");
+        let slot = WgpuBackend::open(home(Sizes::for_capacity(Bytes::mib(64), 2)), generation);
+        assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(Sizes::for_capacity(Bytes::mib(64), 2).total()));
+        assert_eq!(gauge.now(), Bytes::ZERO);
     }
 }

@@ -69,12 +69,28 @@ impl Generation {
     /// Hands recorded work to the device.
     pub(crate) fn submit(&self, encoder: wgpu::CommandEncoder) -> Result<SubmissionIndex, Fault> {
         let queue = self.queue.as_ref().ok_or_else(|| Fault::DeviceLost { detail: "closed".to_owned() })?;
-        let (index, error) = caught(&self.device, || queue.submit([encoder.finish()]));
+        let index = self.call(Bytes::ZERO, || queue.submit([encoder.finish()]))?;
         self.health.check()?;
-        match error {
-            None => Ok(index),
-            Some(error) => Err(fault_of(error, Bytes::ZERO)),
-        }
+        Ok(index)
+    }
+
+    /// Calls wgpu. What it says against the call, and even a panic, comes out as a fault.
+    pub(crate) fn call<T>(&self, wanted: Bytes, action: impl FnOnce() -> T) -> Result<T, Fault> {
+        caught(&self.device, action).map_err(|trouble| self.blame(|| trouble.fault(wanted)))
+    }
+
+    /// Calls wgpu to compile a kernel. A device that cannot, however its driver says so, does not support the kernel.
+    pub(crate) fn compile<T>(&self, kernel: &str, action: impl FnOnce() -> T) -> Result<T, Fault> {
+        let compiled = caught(&self.device, action);
+        let compiled = compiled.map_err(|trouble| self.blame(|| trouble.while_compiling(kernel)))?;
+        // A loss that came meanwhile is told by nothing else, and leaves a pipeline that is none.
+        self.tick()?;
+        Ok(compiled)
+    }
+
+    /// Whatever a lost device says is a consequence of the loss. wgpu tells of one only when it is asked.
+    fn blame(&self, otherwise: impl FnOnce() -> Fault) -> Fault {
+        self.tick().err().unwrap_or_else(otherwise)
     }
 
     /// Waits until this submission (or the latest) is done and its callbacks have run.
@@ -138,26 +154,149 @@ fn listen(device: &wgpu::Device, health: &Arc<Health>) {
     device.on_uncaptured_error(Arc::new(move |error| on_error.lose(format!("unexpected: {error}"))));
 }
 
-/// Runs `action` and gives the first error that wgpu reported on this thread meanwhile. Its effect did not happen.
-pub(crate) fn caught<T>(device: &wgpu::Device, action: impl FnOnce() -> T) -> (T, Option<wgpu::Error>) {
-    let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Validation, ErrorFilter::Internal];
-    let scopes = filters.map(|filter| device.push_error_scope(filter));
-    let value = action();
-    let errors: Vec<wgpu::Error> =
-        scopes.into_iter().rev().filter_map(|scope| pollster::block_on(scope.pop())).collect();
-    (value, errors.into_iter().next())
+/// What wgpu said against a call.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    Reported(wgpu::Error),
+    Panicked(String),
 }
 
-/// What wgpu's error means to a task.
-pub(crate) fn fault_of(error: wgpu::Error, wanted: Bytes) -> Fault {
-    match error {
-        wgpu::Error::OutOfMemory { .. } => Fault::OutOfMemory { moment: MemoryMoment::Run, wanted },
-        wgpu::Error::Validation { description, .. } => Fault::work(description),
-        wgpu::Error::Internal { description, .. } => Fault::DeviceLost { detail: description },
+impl Trouble {
+    /// What it means to a task.
+    fn fault(self, wanted: Bytes) -> Fault {
+        match self {
+            Self::Reported(wgpu::Error::OutOfMemory { .. }) => Fault::OutOfMemory { moment: MemoryMoment::Run, wanted },
+            Self::Reported(wgpu::Error::Validation { description, .. }) => Fault::work(description),
+            Self::Reported(wgpu::Error::Internal { description: detail, .. }) | Self::Panicked(detail) => {
+                Fault::DeviceLost { detail }
+            }
+        }
     }
+
+    /// What it means to a task whose kernel was being compiled: the kernel's CPU twin, or another device, may do.
+    fn while_compiling(self, kernel: &str) -> Fault {
+        let said = match self {
+            Self::Reported(wgpu::Error::OutOfMemory { .. }) => return self.fault(Bytes::ZERO),
+            Self::Reported(wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. }) => {
+                description
+            }
+            Self::Panicked(message) => message,
+        };
+        Fault::Unsupported { detail: format!("kernel '{kernel}' does not compile: {said}") }
+    }
+}
+
+/// Runs `action` and catches what wgpu says against it on this thread meanwhile. Its effect then did not happen.
+fn caught<T>(device: &wgpu::Device, action: impl FnOnce() -> T) -> Result<T, Trouble> {
+    let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Validation, ErrorFilter::Internal];
+    let scopes = filters.map(|filter| device.push_error_scope(filter));
+    let value = catch_unwind(AssertUnwindSafe(action));
+    // Popped in the reverse order, as a stack is.
+    let errors: Vec<wgpu::Error> =
+        scopes.into_iter().rev().filter_map(|scope| pollster::block_on(scope.pop())).collect();
+    match (value, first_cause(errors)) {
+        (Err(panic), _) => Err(Trouble::Panicked(panic_text(&*panic))),
+        (Ok(_), Some(error)) => Err(Trouble::Reported(error)),
+        (Ok(value), None) => Ok(value),
+    }
+}
+
+/// What went wrong first: memory that ran out, or a driver that failed, leaves an object with which every later step is a
+/// validation error too.
+fn first_cause(errors: Vec<wgpu::Error>) -> Option<wgpu::Error> {
+    errors.into_iter().min_by_key(|error| match error {
+        wgpu::Error::OutOfMemory { .. } => 0,
+        wgpu::Error::Internal { .. } => 1,
+        wgpu::Error::Validation { .. } => 2,
+    })
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("the driver failed").to_owned()
+}
+
+#[cfg(test)]
+impl Generation {
+    /// A life of the first GPU there is.
+    pub(crate) fn of_any_gpu() -> Self {
+        let found = crate::discover();
+        let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
+        let adapter = crate::discover::find(&found.record).expect("it is still there");
+        Self::open(&adapter, Duration::from_secs(60)).expect("it opens")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn out_of_memory() -> wgpu::Error {
+        wgpu::Error::OutOfMemory { source: "no room".into() }
+    }
+
+    fn validation() -> wgpu::Error {
+        wgpu::Error::Validation { source: "no sense".into(), description: "no sense".to_owned() }
+    }
+
+    fn internal() -> wgpu::Error {
+        wgpu::Error::Internal { source: "no idea".into(), description: "no idea".to_owned() }
+    }
+
+    #[test]
+    fn memory_that_ran_out_is_the_cause_of_what_follows() {
+        let cause = |errors| first_cause(errors).map(|error| Trouble::Reported(error).fault(Bytes(64)));
+        let memory = cause(vec![internal(), validation(), out_of_memory()]);
+        assert!(matches!(memory, Some(Fault::OutOfMemory { wanted: Bytes(64), .. })), "{memory:?}");
+        assert!(matches!(cause(vec![validation(), internal()]), Some(Fault::DeviceLost { .. })));
+        assert!(matches!(cause(vec![validation()]), Some(Fault::WorkFailed(_))));
+        assert!(cause(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_is_not_supported_however_it_is_said() {
+        let said = [Trouble::Reported(validation()), Trouble::Reported(internal()), Trouble::Panicked("oh".to_owned())];
+        for trouble in said {
+            let fault = trouble.while_compiling("blur");
+            assert!(matches!(&fault, Fault::Unsupported { detail } if detail.contains("'blur'")), "{fault:?}");
+        }
+        let fault = Trouble::Reported(out_of_memory()).while_compiling("blur");
+        assert!(matches!(fault, Fault::OutOfMemory { .. }), "memory keeps its own type: {fault:?}");
+    }
+
+    fn broken_shader(device: &wgpu::Device) {
+        let source = wgpu::ShaderSource::Wgsl("this is no shader".into());
+        drop(device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source }));
+    }
+
+    #[test]
+    fn a_device_that_is_lost_meanwhile_is_to_blame_for_everything() {
+        let then_lost = |generation: &Generation| {
+            broken_shader(&generation.device);
+            generation.device.destroy();
+        };
+        let generation = Generation::of_any_gpu();
+        assert!(matches!(
+            generation.call(Bytes::ZERO, || broken_shader(&generation.device)),
+            Err(Fault::WorkFailed(_))
+        ));
+        let fault = generation.call(Bytes::ZERO, || then_lost(&generation));
+        assert!(matches!(fault, Err(Fault::DeviceLost { .. })), "{fault:?}");
+        let generation = Generation::of_any_gpu();
+        let fault = generation.compile("kernel", || then_lost(&generation));
+        assert!(matches!(fault, Err(Fault::DeviceLost { .. })), "{fault:?}");
+        let generation = Generation::of_any_gpu();
+        let silent = generation.compile("kernel", || generation.device.destroy());
+        assert!(matches!(silent, Err(Fault::DeviceLost { .. })), "wgpu says nothing by itself: {silent:?}");
+    }
+
+    #[test]
+    fn a_panic_in_a_call_is_a_fault() {
+        let generation = Generation::of_any_gpu();
+        let fault = generation.call(Bytes::ZERO, || panic!("the driver fell over"));
+        assert!(matches!(&fault, Err(Fault::DeviceLost { detail }) if detail.contains("fell over")), "{fault:?}");
+        let fault = generation.compile("blur", || panic!("the compiler fell over"));
+        assert!(matches!(&fault, Err(Fault::Unsupported { detail }) if detail.contains("fell over")), "{fault:?}");
+        assert!(generation.call(Bytes::ZERO, || ()).is_ok(), "no error is left over");
+    }
 }

@@ -25,6 +25,7 @@ mod logical;
 mod memory;
 mod pipelines;
 mod staging;
+mod workgroup_memory;
 
 pub use device::WgpuDevice;
 pub use discover::{FoundGpu, discover};

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::{Bytes, Fault};
+use plimsoll_core::Fault;
 use plimsoll_runtime::{Access, Kernel};
 use wgpu::{BindGroupLayoutEntry, BindingType, BufferBindingType, ShaderStages};
 
-use crate::generation::{caught, fault_of};
+use crate::generation::Generation;
+use crate::workgroup_memory;
 
 /// A kernel ready to run.
 #[derive(Debug)]
@@ -24,21 +25,23 @@ pub(crate) struct Pipelines(Mutex<HashMap<usize, Arc<Pipeline>>>);
 
 impl Pipelines {
     /// The kernel's pipeline, compiled on first use. Others wait meanwhile: they would compile the same.
-    pub(crate) fn of(&self, device: &wgpu::Device, kernel: &'static Kernel) -> Result<Arc<Pipeline>, Fault> {
+    pub(crate) fn of(&self, generation: &Generation, kernel: &'static Kernel) -> Result<Arc<Pipeline>, Fault> {
         let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = std::ptr::from_ref(kernel).addr();
         if let Some(pipeline) = ready.get(&name) {
             return Ok(Arc::clone(pipeline));
         }
-        let pipeline = Arc::new(compile(device, kernel)?);
+        let pipeline = Arc::new(compile(generation, kernel)?);
         ready.insert(name, Arc::clone(&pipeline));
         Ok(pipeline)
     }
 }
 
-/// Text that does not compile, or does not match the kernel's description, is the workload's mistake.
-fn compile(device: &wgpu::Device, kernel: &'static Kernel) -> Result<Pipeline, Fault> {
-    let (pipeline, error) = caught(device, || {
+/// A kernel that this device cannot run, for whatever reason, is [`Fault::Unsupported`]: its CPU twin can.
+fn compile(generation: &Generation, kernel: &'static Kernel) -> Result<Pipeline, Fault> {
+    let device = &generation.device;
+    workgroup_memory::check(kernel, device.limits().max_compute_workgroup_storage_size)?;
+    generation.compile(kernel.name, || {
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(kernel.wgsl.into()),
@@ -61,11 +64,7 @@ fn compile(device: &wgpu::Device, kernel: &'static Kernel) -> Result<Pipeline, F
             cache: None,
         });
         Pipeline { compute, layout }
-    });
-    match error {
-        None => Ok(pipeline),
-        Some(error) => Err(fault_of(error, Bytes::ZERO)),
-    }
+    })
 }
 
 fn bindings(kernel: &Kernel) -> Vec<BindGroupLayoutEntry> {

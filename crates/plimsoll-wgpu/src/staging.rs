@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use plimsoll_core::{Bytes, Fault};
 use wgpu::{BufferUsages, MapMode, SubmissionIndex};
 
-use crate::generation::{Generation, caught, fault_of};
+use crate::generation::Generation;
 
 /// Bytes of the buffers of one slot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,12 @@ impl Sizes {
         Self { chunk, poison: (chunk / 4).min(Self::POISON_MAX) }
     }
 
+    /// Sizes of which the last buffer to be made is larger than any device has.
+    #[cfg(test)]
+    pub(crate) fn that_fail_half_way() -> Self {
+        Self { chunk: Self::CHUNK_MIN, poison: 1 << 50 }
+    }
+
     /// All that a slot holds besides its tasks' buffers.
     pub(crate) fn total(self) -> Bytes {
         Bytes((Upload::CHUNKS as u64 + 1) * self.chunk + self.poison + Self::UNIFORM)
@@ -50,11 +56,7 @@ pub(crate) fn create(
     mapped_at_creation: bool,
 ) -> Result<wgpu::Buffer, Fault> {
     let descriptor = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation };
-    let (buffer, error) = caught(&generation.device, || generation.device.create_buffer(&descriptor));
-    match error {
-        None => Ok(buffer),
-        Some(error) => Err(fault_of(error, Bytes(size))),
-    }
+    generation.call(Bytes(size), || generation.device.create_buffer(&descriptor))
 }
 
 /// Maps a buffer that the device is done with once `after` is.
@@ -66,18 +68,17 @@ fn map(
     after: SubmissionIndex,
 ) -> Result<(), Fault> {
     let (sender, mapped) = mpsc::sync_channel(1);
-    let ((), error) = caught(&generation.device, || {
+    generation.call(Bytes::ZERO, || {
         buffer.map_async(mode, ..length, move |result| {
             // Nobody listens any more if the wait timed out.
             let _ = sender.try_send(result);
         });
-    });
+    })?;
     generation.wait(Some(after))?;
-    match (mapped.try_recv(), error) {
-        (Ok(Ok(())), None) => Ok(()),
-        (_, Some(error)) => Err(fault_of(error, Bytes::ZERO)),
-        (Ok(Err(error)), None) => Err(lost(error)),
-        (Err(error), None) => Err(lost(error)),
+    match mapped.try_recv() {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(lost(error)),
+        Err(error) => Err(lost(error)),
     }
 }
 
@@ -139,6 +140,11 @@ impl Upload {
         chunk.buffer.get_mapped_range_mut(offset..end).map_err(lost)?.copy_from_slice(data);
         self.filled = end.next_multiple_of(Self::ALIGNMENT).min(self.size);
         Ok(Staged { buffer: &chunk.buffer, offset })
+    }
+
+    /// Takes back what was put into the current buffer and not handed over.
+    pub(crate) fn discard(&mut self) {
+        self.filled = 0;
     }
 
     /// Lets go of the current buffer so that the device may read it. Call before submitting, and then

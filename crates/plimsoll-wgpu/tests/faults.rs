@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::probe::{Blur, blur_full};
-use plimsoll_runtime::{Access, Device, Kernel, Launch, check};
+use plimsoll_runtime::{Access, Backend, Buffer, Device, Kernel, Launch, check};
 use plimsoll_wgpu::{OpenOptions, WgpuDevice, discover};
 
 fn open(options: &OpenOptions) -> Vec<Arc<WgpuDevice>> {
@@ -68,53 +68,203 @@ fn logical_devices_share_a_card_and_fail_alone() {
     assert!(matches!(slots[2].poison(&buffer), Err(Fault::WorkFailed(_))), "another logical device's buffer");
 }
 
-static DOES_NOT_COMPILE: Kernel = Kernel {
-    name: "does_not_compile",
-    wgsl: "this is no shader",
-    entry: "main",
-    bindings: &[Access::Write],
-    params: 0,
-    twin: |_| (),
-};
+/// A kernel of which only the text matters. Its one buffer is binding 0.
+macro_rules! kernel {
+    ($name:ident, $wgsl:literal) => {
+        static $name: Kernel = Kernel {
+            name: stringify!($name),
+            wgsl: $wgsl,
+            entry: "main",
+            bindings: &[Access::Write],
+            params: 0,
+            twin: |_| (),
+        };
+    };
+}
 
-/// Says that its buffer has 1024 words, which wgpu compares with the buffer when the work is handed over.
-static WANTS_MORE: Kernel = Kernel {
-    name: "wants_more",
-    wgsl: "@group(0) @binding(0) var<storage, read_write> data: array<u32, 1024>;
-           @compute @workgroup_size(1) fn main() { data[0] = 1u; }",
-    entry: "main",
-    bindings: &[Access::Write],
-    params: 0,
-    twin: |_| (),
-};
+kernel!(NO_SHADER, "this is no shader");
+kernel!(NO_SUCH_ENTRY, "@compute @workgroup_size(1) fn another() {}");
+kernel!(
+    OTHER_BINDINGS,
+    "@group(0) @binding(7) var<storage, read_write> data: array<u32>;
+     @compute @workgroup_size(1) fn main() { data[0] = 1u; }"
+);
+kernel!(
+    TOO_MANY_INVOCATIONS,
+    "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+     @compute @workgroup_size(1024, 64) fn main() { data[0] = 1u; }"
+);
+kernel!(
+    TOO_MUCH_WORKGROUP_MEMORY,
+    "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+     var<workgroup> tile: array<u32, 1000000>;
+     @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { tile[i] = i; data[0] = tile[63u - i]; }"
+);
+kernel!(
+    NEEDS_A_FEATURE,
+    "enable f16;
+     @group(0) @binding(0) var<storage, read_write> data: array<f16>;
+     @compute @workgroup_size(1) fn main() { data[0] = 1h; }"
+);
+kernel!(
+    WRITES_ONE,
+    "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+     @compute @workgroup_size(1) fn main() { data[0] = 1u; }"
+);
+
+fn one_group<'a>(kernel: &'static Kernel, buffers: &'a [&'a Buffer]) -> Launch<'a> {
+    Launch { kernel, buffers, params: &[], groups: [1, 1, 1] }
+}
 
 #[test]
-fn a_shader_that_does_not_compile_is_the_works_fault() {
-    let mut slot = small().open_backend().unwrap();
+fn a_kernel_that_the_device_cannot_compile_is_not_supported_by_it() {
+    let gpu = small();
+    let mut slot = gpu.open_backend().unwrap();
     let buffer = slot.allocate(Bytes(64)).unwrap();
-    let launch = Launch { kernel: &DOES_NOT_COMPILE, buffers: &[&buffer], params: &[], groups: [1, 1, 1] };
-    for _ in 0..2 {
-        assert!(matches!(slot.launch(&launch), Err(Fault::WorkFailed(_))));
+    let kernels = [
+        &NO_SHADER,
+        &NO_SUCH_ENTRY,
+        &OTHER_BINDINGS,
+        &TOO_MANY_INVOCATIONS,
+        &TOO_MUCH_WORKGROUP_MEMORY,
+        &NEEDS_A_FEATURE,
+    ];
+    for kernel in kernels {
+        for _ in 0..2 {
+            let fault = slot.launch(&one_group(kernel, &[&buffer])).unwrap_err();
+            assert!(matches!(&fault, Fault::Unsupported { detail } if detail.contains(kernel.name)), "{fault:?}");
+        }
     }
+    slot.launch(&one_group(&WRITES_ONE, &[&buffer])).unwrap();
+    let mut into = [0; 4];
+    slot.read(&buffer, Bytes::ZERO, &mut into).unwrap();
+    assert_eq!(into, [1, 0, 0, 0], "what does compile runs on");
     check::known_answer(&mut *slot).unwrap();
 }
 
 #[test]
-fn work_that_was_refused_taints_its_buffers_and_nothing_else() {
+fn misuse_of_a_kernel_is_the_works_fault_whether_or_not_it_compiles() {
     let mut slot = small().open_backend().unwrap();
-    let safe = slot.allocate(Bytes(4)).unwrap();
-    slot.write(&safe, Bytes::ZERO, &[7; 4]).unwrap();
-    slot.charge_to(Arc::default());
+    let (buffer, foreign) =
+        (slot.allocate(Bytes(64)).unwrap(), small().open_backend().unwrap().allocate(Bytes(64)).unwrap());
+    for kernel in [&NO_SHADER, &WRITES_ONE] {
+        for buffers in [&[][..], &[&foreign], &[&buffer, &buffer]] {
+            let fault = slot.launch(&one_group(kernel, buffers)).unwrap_err();
+            assert!(matches!(fault, Fault::WorkFailed(_)), "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_a_lost_device_does_not_compile_says_nothing_of_the_kernel() {
+    let gpu = small();
+    let mut slot = gpu.open_backend().unwrap();
     let buffer = slot.allocate(Bytes(64)).unwrap();
-    let launch = Launch { kernel: &WANTS_MORE, buffers: &[&buffer], params: &[], groups: [1, 1, 1] };
+    gpu.lose();
+    for kernel in [&NO_SHADER, &WRITES_ONE] {
+        let fault = slot.launch(&one_group(kernel, &[&buffer])).unwrap_err();
+        assert!(matches!(fault, Fault::DeviceLost { .. }), "{fault:?}");
+    }
+}
+
+/// Says that its second buffer has 1024 words, which wgpu compares with the buffer when the work is handed over.
+static WANTS_MORE: Kernel = Kernel {
+    name: "wants_more",
+    wgsl: "@group(0) @binding(0) var<storage, read> source: array<u32>;
+           @group(0) @binding(1) var<storage, read_write> written: array<u32, 1024>;
+           @compute @workgroup_size(1) fn main() { written[0] = source[0]; }",
+    entry: "main",
+    bindings: &[Access::Read, Access::Write],
+    params: 0,
+    twin: |_| (),
+};
+
+/// A slot that has recorded work which will be refused, the buffer it reads and the buffer it writes.
+fn with_nonsense_recorded() -> (Box<dyn Backend>, Buffer, Buffer) {
+    let mut slot = small().open_backend().unwrap();
+    let source = slot.allocate(Bytes(4)).unwrap();
+    slot.write(&source, Bytes::ZERO, &[7; 4]).unwrap();
+    slot.finish().unwrap();
+    let target = slot.allocate(Bytes(64)).unwrap();
+    slot.launch(&one_group(&WANTS_MORE, &[&source, &target])).unwrap();
+    (slot, source, target)
+}
+
+/// What the work only read is as it was; what it should have written means nothing; and the slot goes on.
+fn assert_only_what_it_writes_is_tainted(slot: &mut dyn Backend, source: &Buffer, target: &Buffer) {
     let mut into = [0; 4];
-    let refused = slot.launch(&launch).and_then(|()| slot.read(&buffer, Bytes::ZERO, &mut into));
-    assert!(matches!(refused, Err(Fault::WorkFailed(_))), "{refused:?}");
-    let again = slot.read(&buffer, Bytes::ZERO, &mut into);
-    assert!(matches!(again, Err(Fault::WorkFailed(_))), "what it holds means nothing: {again:?}");
-    check::known_answer(&mut *slot).unwrap();
-    slot.read(&safe, Bytes::ZERO, &mut into).unwrap();
+    let tainted = slot.read(target, Bytes::ZERO, &mut into);
+    assert!(matches!(tainted, Err(Fault::WorkFailed(_))), "what it holds means nothing: {tainted:?}");
+    check::known_answer(slot).unwrap();
+    slot.read(source, Bytes::ZERO, &mut into).unwrap();
     assert_eq!(into, [7; 4]);
+}
+
+#[test]
+fn work_that_was_refused_is_told_where_it_is_read() {
+    let (mut slot, source, target) = with_nonsense_recorded();
+    let refused = slot.read(&target, Bytes::ZERO, &mut [0; 4]);
+    assert!(matches!(refused, Err(Fault::WorkFailed(_))), "{refused:?}");
+    assert_only_what_it_writes_is_tainted(&mut *slot, &source, &target);
+}
+
+#[test]
+fn work_that_was_refused_is_told_when_it_is_finished_and_only_then() {
+    let (mut slot, source, target) = with_nonsense_recorded();
+    let refused = slot.finish();
+    assert!(matches!(refused, Err(Fault::WorkFailed(_))), "{refused:?}");
+    slot.finish().unwrap();
+    assert_only_what_it_writes_is_tainted(&mut *slot, &source, &target);
+}
+
+#[test]
+fn work_that_was_abandoned_is_never_refused() {
+    let (mut slot, source, target) = with_nonsense_recorded();
+    slot.abandon();
+    slot.finish().unwrap();
+    assert_only_what_it_writes_is_tainted(&mut *slot, &source, &target);
+}
+
+#[test]
+fn work_that_went_with_its_slot_is_abandoned() {
+    let gpu = small();
+    let (mut slot, mut other) = (gpu.open_backend().unwrap(), gpu.open_backend().unwrap());
+    let buffer = slot.allocate(Bytes(4)).unwrap();
+    slot.write(&buffer, Bytes::ZERO, &[7; 4]).unwrap();
+    drop(slot);
+    let read = other.read(&buffer, Bytes::ZERO, &mut [0; 4]);
+    assert!(matches!(read, Err(Fault::WorkFailed(_))), "nobody finished it: {read:?}");
+}
+
+#[test]
+fn buffers_slots_and_devices_go_in_any_order() {
+    let gpu = small();
+    let mut slot = gpu.open_backend().unwrap();
+    let early = slot.allocate(Bytes(64)).unwrap();
+    slot.launch(&one_group(&WRITES_ONE, &[&early])).unwrap();
+    drop(early);
+    slot.finish().unwrap();
+    check::known_answer(&mut *slot).unwrap();
+    let late = slot.allocate(Bytes(64)).unwrap();
+    slot.launch(&one_group(&WRITES_ONE, &[&late])).unwrap();
+    drop(slot);
+    assert_eq!(gpu.memory().ours, Bytes(64));
+    let mut slot = gpu.open_backend().unwrap();
+    slot.poison(&late).unwrap_err();
+    drop(gpu);
+    check::known_answer(&mut *slot).unwrap();
+    drop(slot);
+    drop(late);
+}
+
+/// Too little even for the slots themselves.
+#[test]
+fn a_slot_that_does_not_fit_leaves_nothing_charged() {
+    let gpu = open(&OpenOptions::default().with_memory_limit(Bytes::kib(16))).remove(0);
+    for _ in 0..3 {
+        assert!(matches!(gpu.open_backend().err(), Some(Fault::OutOfMemory { .. })));
+        assert_eq!(gpu.memory().ours, Bytes::ZERO);
+    }
 }
 
 #[test]

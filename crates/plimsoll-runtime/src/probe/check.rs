@@ -80,6 +80,12 @@ mod tests {
             (self.tamper)(bytemuck::cast_slice_mut(into));
             Ok(())
         }
+        fn finish(&mut self) -> Result<(), Fault> {
+            self.inner.finish()
+        }
+        fn abandon(&mut self) {
+            self.inner.abandon();
+        }
         fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {
             self.inner.charge_to(scope)
         }
