@@ -1,5 +1,6 @@
-//! A GPU that was opened: its facts, its memory now, its present life, and a slot for each worker.
-//! Never runs work itself; a slot does, on its worker's own thread.
+//! A GPU that was found: its facts, its memory now, its present life if it has one, and a slot for each worker.
+//! Never runs work itself; a slot does, on its worker's own thread. One that could not be opened is a device all the
+//! same: it takes no work, and [`Device::reopen`] tries again.
 //! Invariant: a slot or buffer of an earlier life reports `DeviceLost`; it never reaches the present one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,10 +25,12 @@ pub struct WgpuDevice {
     facts: DeviceFacts,
     width_first: Option<usize>,
     record: Record,
-    home: Home,
+    gauge: Arc<Gauge>,
     /// The gauges of all logical devices of this card, this one's included.
     card: Arc<[Arc<Gauge>]>,
     limit: Option<Bytes>,
+    sizes: Sizes,
+    injection: Arc<FaultInjection>,
     answer_timeout: Duration,
     life: Mutex<Life>,
 }
@@ -35,17 +38,24 @@ pub struct WgpuDevice {
 /// Replaced as a whole when the device is reopened.
 #[derive(Debug)]
 struct Life {
-    adapter: wgpu::Adapter,
-    generation: Arc<Generation>,
+    /// Tells the card's memory, open or not; none if the card was never found again.
+    adapter: Option<wgpu::Adapter>,
+    /// Why there is none, if it could not be opened.
+    generation: Result<Arc<Generation>, Fault>,
 }
 
 impl Life {
     /// Looks the card up over a connection of its own, and opens it.
-    fn begin(record: &Record, answer_timeout: Duration) -> Result<Self, Fault> {
+    fn begin(record: &Record, answer_timeout: Duration) -> Self {
+        let adapter = find(record);
         let gone = || Fault::DeviceLost { detail: format!("{} is no longer there", record.name) };
-        let adapter = find(record).ok_or_else(gone)?;
-        let generation = Arc::new(Generation::open(&adapter, answer_timeout)?);
-        Ok(Self { adapter, generation })
+        let generation = adapter.as_ref().ok_or_else(gone);
+        let generation = generation.and_then(|adapter| Generation::open(adapter, answer_timeout)).map(Arc::new);
+        Self { adapter, generation }
+    }
+
+    fn opened(&self) -> Result<(), Fault> {
+        self.generation.as_ref().map(drop).map_err(Fault::clone)
     }
 }
 
@@ -61,41 +71,57 @@ pub(crate) struct Opening {
 }
 
 impl WgpuDevice {
-    pub(crate) fn open(opening: Opening) -> Result<Self, Fault> {
+    pub(crate) fn new(opening: Opening) -> Self {
         let Opening { record, card, index, slots, limit, answer_timeout } = opening;
-        let life = Life::begin(&record, answer_timeout)?;
-        let gauge = Arc::clone(&card[index]);
-        let figures = memory::read(&life.adapter, &record);
-        let whole = memory::share(figures, card.len() as u64, Bytes::ZERO, Bytes::ZERO, limit).capacity;
-        let ceiling = limit.map_or(whole, |limit| whole.min(limit));
-        let sizes = Sizes::for_capacity(ceiling, slots.most);
-        Ok(Self {
+        let life = Life::begin(&record, answer_timeout);
+        let capacity = capacity(life.adapter.as_ref(), &record, card.len(), limit);
+        Self {
             facts: facts(&record, index, card.len(), slots.most),
             width_first: slots.first,
             record,
-            home: Home { gauge, ceiling, sizes, injection: Arc::default() },
+            gauge: Arc::clone(&card[index]),
             card,
             limit,
+            // For good, whatever a later life has: the line was drawn with these taken off.
+            sizes: Sizes::for_capacity(capacity, slots.most),
+            injection: Arc::default(),
             answer_timeout,
             life: Mutex::new(life),
-        })
+        }
+    }
+
+    /// Whether it is open. One that is not may be after [`Device::reopen`].
+    ///
+    /// # Errors
+    /// Why it could not be opened.
+    pub fn opened(&self) -> Result<(), Fault> {
+        self.life().opened()
     }
 
     fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn generation(&self) -> Result<Arc<Generation>, Fault> {
+        self.life().generation.clone()
+    }
+
+    fn adapter(&self) -> Option<wgpu::Adapter> {
+        self.life().adapter.clone()
+    }
+
     /// Faults on purpose, for tests.
     #[doc(hidden)]
     pub fn injection(&self) -> &FaultInjection {
-        &self.home.injection
+        &self.injection
     }
 
     /// Loses the device on purpose, for tests.
     #[doc(hidden)]
     pub fn lose(&self) {
-        let generation = Arc::clone(&self.life().generation);
-        generation.destroy();
+        if let Ok(generation) = self.generation() {
+            generation.destroy();
+        }
     }
 }
 
@@ -105,14 +131,13 @@ impl Device for WgpuDevice {
     }
 
     fn memory(&self) -> MemoryReading {
-        let adapter = self.life().adapter.clone();
-        let figures = memory::read(&adapter, &self.record);
+        let figures = memory::read(self.adapter().as_ref(), &self.record);
         let ours_all = self.card.iter().map(|gauge| gauge.now()).sum();
-        memory::share(figures, self.card.len() as u64, self.home.gauge.now(), ours_all, self.limit)
+        memory::share(figures, self.card.len() as u64, self.gauge.now(), ours_all, self.limit)
     }
 
     fn overhead(&self) -> Bytes {
-        Bytes(self.home.sizes.total().0 * self.facts.slots as u64)
+        Bytes(self.sizes.total().0 * self.facts.slots as u64)
     }
 
     fn width_first(&self) -> Option<usize> {
@@ -120,18 +145,39 @@ impl Device for WgpuDevice {
     }
 
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
-        let generation = Arc::clone(&self.life().generation);
-        Ok(Box::new(WgpuBackend::open(self.home.clone(), generation)?))
+        let generation = self.generation()?;
+        let home = Home {
+            gauge: Arc::clone(&self.gauge),
+            // Read again with each slot: a card that could not be asked before may tell by now.
+            ceiling: capacity(self.adapter().as_ref(), &self.record, self.card.len(), self.limit),
+            sizes: self.sizes,
+            injection: Arc::clone(&self.injection),
+        };
+        Ok(Box::new(WgpuBackend::open(home, generation)?))
     }
 
     fn reopen(&self) -> Result<(), Fault> {
-        self.life().generation.health.lose("reopened");
-        let fresh = Life::begin(&self.record, self.answer_timeout)?;
-        let old = std::mem::replace(&mut *self.life(), fresh);
+        if let Ok(generation) = self.generation() {
+            generation.health.lose("reopened");
+        }
+        let mut fresh = Life::begin(&self.record, self.answer_timeout);
+        let opened = fresh.opened();
+        let mut life = self.life();
+        // A card that cannot be found now had memory when it was last seen.
+        fresh.adapter = fresh.adapter.or_else(|| life.adapter.clone());
+        let old = std::mem::replace(&mut *life, fresh);
+        drop(life);
         // Outside the lock: closing waits for what the old life still does.
         drop(old);
-        Ok(())
+        opened
     }
+}
+
+/// What one of `share` logical devices may hold at the most.
+fn capacity(adapter: Option<&wgpu::Adapter>, record: &Record, share: usize, limit: Option<Bytes>) -> Bytes {
+    let figures = memory::read(adapter, record);
+    let whole = memory::share(figures, share as u64, Bytes::ZERO, Bytes::ZERO, limit).capacity;
+    limit.map_or(whole, |limit| whole.min(limit))
 }
 
 fn facts(record: &Record, index: usize, share: usize, slots: usize) -> DeviceFacts {
@@ -156,4 +202,50 @@ fn key(record: &Record, share: usize) -> String {
     let Record { api, name, vendor, device, driver, .. } = record;
     let text = format!("{}\n{vendor:x}:{device:x}\n{name}\n{driver}\n{share}", api.name());
     format!("gpu-{:016x}", xxh3_64(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_runtime::check::known_answer;
+
+    use super::*;
+    use crate::discover::discover;
+
+    fn of(record: Record) -> WgpuDevice {
+        let (card, slots) = (Arc::from([Arc::default()]), Slots { most: 2, first: Some(1) });
+        let answer_timeout = Duration::from_secs(60);
+        WgpuDevice::new(Opening { record, card, index: 0, slots, limit: None, answer_timeout })
+    }
+
+    fn any_gpu() -> Record {
+        let found = discover();
+        found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers").record.clone()
+    }
+
+    #[test]
+    fn a_card_that_is_not_there_is_a_device_that_takes_no_work() {
+        let device = of(Record { name: "gone".to_owned(), ..any_gpu() });
+        let gone =
+            |result: Result<(), Fault>| matches!(result, Err(Fault::DeviceLost { detail }) if detail.contains("gone"));
+        assert!(gone(device.opened()) && gone(device.open_backend().map(drop)) && gone(device.reopen()));
+        let (facts, memory) = (device.facts(), device.memory());
+        assert_eq!((facts.name.as_str(), facts.slots, memory.ours), ("gone", 2, Bytes::ZERO));
+        assert!(memory.capacity > device.overhead() && device.overhead() > Bytes::ZERO, "{memory:?}");
+    }
+
+    #[test]
+    fn a_card_that_goes_away_for_a_while_keeps_its_memory_and_comes_back() {
+        let record = any_gpu();
+        let mut device = of(record.clone());
+        let (capacity, overhead) = (device.memory().capacity, device.overhead());
+        device.record.name = "gone".to_owned();
+        assert!(device.reopen().is_err() && device.opened().is_err() && device.open_backend().is_err());
+        assert!(device.adapter().is_some(), "as it was last seen");
+        assert_eq!((device.memory().capacity, device.overhead()), (capacity, overhead));
+        device.record = record;
+        device.reopen().unwrap();
+        assert!(device.opened().is_ok());
+        known_answer(&mut *device.open_backend().unwrap()).unwrap();
+        assert_eq!((device.memory().capacity, device.overhead()), (capacity, overhead));
+    }
 }

@@ -95,22 +95,29 @@ impl FoundGpu {
     /// Opens the card as [`OpenOptions::logical`] devices.
     ///
     /// # Errors
-    /// [`Fault::DeviceLost`] with the driver's reason if it cannot be opened.
+    /// [`Fault::DeviceLost`] with the driver's reason if one of them cannot be opened. [`FoundGpu::devices`] keeps it.
     pub fn open(&self, options: &OpenOptions) -> Result<Vec<Arc<WgpuDevice>>, Fault> {
+        let devices = self.devices(options);
+        devices.iter().try_for_each(|device| device.opened())?;
+        Ok(devices)
+    }
+
+    /// The card as [`OpenOptions::logical`] devices, whether or not they can be opened now: [`WgpuDevice::opened`] says.
+    /// One that cannot has its facts, takes no work, and is tried again by [`plimsoll_runtime::Device::reopen`].
+    pub fn devices(&self, options: &OpenOptions) -> Vec<Arc<WgpuDevice>> {
         let count = options.logical.clamp(1, OpenOptions::LOGICAL_LIMIT);
         let card: Arc<[Arc<Gauge>]> = (0..count).map(|_| Arc::default()).collect();
         let slots = options.slots.map_or_else(|| Slots::usual(self.nature()), Slots::fixed);
-        let open = |index| {
-            WgpuDevice::open(Opening {
+        let device = |index| {
+            Arc::new(WgpuDevice::new(Opening {
                 record: self.record.clone(),
                 card: Arc::clone(&card),
                 index,
                 slots,
                 limit: options.memory_limit,
                 answer_timeout: options.answer_timeout,
-            })
-            .map(Arc::new)
+            }))
         };
-        (0..count).map(open).collect()
+        (0..count).map(device).collect()
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct Figures {
 const ASSUMED: Figures = Figures { capacity: Bytes::gib(1), free: None, source: "assumed" };
 
 /// Reads a card's memory now: from the driver's own books first, then from what Vulkan tells a program.
-pub(crate) fn read(adapter: &wgpu::Adapter, record: &Record) -> Figures {
-    let vulkan = vulkan(adapter);
+pub(crate) fn read(adapter: Option<&wgpu::Adapter>, record: &Record) -> Figures {
+    let vulkan = adapter.and_then(vulkan);
     match record.sort {
         Sort::Software => software(vulkan),
         _ => nvml::read(record.vendor, &record.bus)

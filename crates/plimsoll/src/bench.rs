@@ -88,7 +88,7 @@ pub struct BenchReport {
     pub took: Duration,
 }
 
-/// Measures every device of an orchestrator. What it learns is in the orchestrator's profile when it returns.
+/// Measures every device of an orchestrator that takes work now. What it learns is in the orchestrator's profile when it returns.
 pub fn bench(
     orchestrator: &Orchestrator,
     options: BenchOptions,
@@ -135,7 +135,9 @@ impl Step {
 
 fn plan(orchestrator: &Orchestrator, options: BenchOptions) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (device, facts) in orchestrator.devices() {
+    let reports = orchestrator.reports();
+    // One that could not be opened, or fell ill, would keep each of its cells waiting for it to come back.
+    for (device, facts) in orchestrator.devices().filter(|(device, _)| reports[device.index()].health.is_well()) {
         let (blurs, sums): (&[&'static str], &[&'static str]) = match facts.kind {
             DeviceKind::Cpu => (&[CPU], &[CPU]),
             DeviceKind::Gpu => (&[GPU_FULL, GPU_STRIP], &[GPU_FULL]),

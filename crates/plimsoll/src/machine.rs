@@ -1,5 +1,6 @@
 //! The devices of this machine, opened as somebody asked: the CPU first, then each GPU or its logical parts.
-//! Never fails: a GPU that cannot be opened is a [`Problem`] to show, and work goes to the other devices.
+//! Never fails: a GPU that cannot be opened is a [`Problem`] to show and stays a device; work goes to the others until it
+//! can, which the scheduler tries again and again.
 //! Invariant: a device keeps its name whether or not the devices before it could be opened or are used.
 
 mod memory_limit;
@@ -8,10 +9,10 @@ mod options;
 
 use std::sync::Arc;
 
-use plimsoll_core::{DeviceKind, DeviceSet, Fault};
+use plimsoll_core::{DeviceSet, Fault};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::{Device, DeviceFacts, Nature};
-use plimsoll_wgpu::{FoundGpu, OpenOptions, discover};
+use plimsoll_wgpu::{FoundGpu, OpenOptions, WgpuDevice, discover};
 
 pub use memory_limit::{MemoryLimit, ParseMemoryLimitError};
 pub use name::{DeviceName, ParseDeviceNameError};
@@ -30,7 +31,7 @@ pub use options::{GpuUse, MEMORY_LIMIT, MachineOptions, NO_GPU, SOFTWARE_GPU, Se
 /// ```
 #[non_exhaustive]
 pub struct Machine {
-    /// The CPU, then every GPU that is used and could be opened.
+    /// The CPU, then every GPU that is used, also those that could not be opened yet.
     pub devices: Vec<Arc<dyn Device>>,
     /// What each of `devices` is called, in the same order.
     pub names: Vec<DeviceName>,
@@ -42,10 +43,10 @@ pub struct Machine {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A GPU is there and cannot be used.
-    #[error("{name} ({card}) could not be opened and is left out: {fault}")]
+    /// A GPU is there and cannot be used yet.
+    #[error("{name} ({card}) could not be opened and is tried again later: {fault}")]
     NotOpened {
-        /// The GPU, or the first logical part of it.
+        /// The GPU, or the logical part of it.
         name: DeviceName,
         /// What people call it.
         card: String,
@@ -96,17 +97,13 @@ impl Machine {
     pub fn open(options: &MachineOptions) -> Self {
         let plan = Plan::new(options);
         let mut machine = Self { devices: Vec::new(), names: Vec::new(), problems: plan.problems(options) };
-        for listed in plan.open(options, |card| card.asked_for) {
-            match listed.device {
-                Ok(device) => {
-                    machine.devices.push(device);
-                    machine.names.push(listed.name);
-                }
-                Err(fault) => {
-                    let (name, card) = (listed.name, listed.facts.name);
-                    machine.problems.push(Problem::NotOpened { name, card, fault });
-                }
+        for Part { name, device, opened, .. } in plan.open(options, |card| card.asked_for) {
+            if let Err(fault) = opened {
+                let card = device.facts().name.clone();
+                machine.problems.push(Problem::NotOpened { name, card, fault });
             }
+            machine.devices.push(device);
+            machine.names.push(name);
         }
         machine
     }
@@ -114,7 +111,23 @@ impl Machine {
     /// Opens every device once, also those that the options do not ask for: for showing what is there.
     pub fn survey(options: &MachineOptions) -> Survey {
         let plan = Plan::new(options);
-        Survey { problems: plan.problems(options), devices: plan.open(options, |_| true) }
+        let devices = plan.open(options, |_| true).into_iter().map(Part::listed).collect();
+        Survey { problems: plan.problems(options), devices }
+    }
+}
+
+/// The CPU, a GPU or a logical part of one.
+struct Part {
+    name: DeviceName,
+    asked_for: bool,
+    device: Arc<dyn Device>,
+    opened: Result<(), Fault>,
+}
+
+impl Part {
+    fn listed(self) -> Listed {
+        let Self { name, asked_for, device, opened } = self;
+        Listed { name, facts: device.facts().clone(), asked_for, device: opened.map(|()| device) }
     }
 }
 
@@ -159,7 +172,7 @@ impl Plan {
         nobody.map(|name| Problem::NoSuchDevice { name }).chain(too_many).collect()
     }
 
-    fn open(&self, options: &MachineOptions, wanted: impl Fn(&Card) -> bool) -> Vec<Listed> {
+    fn open(&self, options: &MachineOptions, wanted: impl Fn(&Card) -> bool) -> Vec<Part> {
         let cards = self.cards.iter().filter(|card| wanted(card));
         std::iter::once(open_cpu(options)).chain(cards.flat_map(|card| card.open(self.parts, options))).collect()
     }
@@ -174,41 +187,24 @@ fn wants_software(options: &MachineOptions, mut found: impl Iterator<Item = Natu
     }
 }
 
-fn open_cpu(options: &MachineOptions) -> Listed {
+fn open_cpu(options: &MachineOptions) -> Part {
     let name = DeviceName::Cpu;
     let builder = CpuDevice::builder().memory_limit(options.memory_limit.of(name));
     let cpu = options.cpu_slots.map_or(builder, |slots| builder.slots(slots)).build();
-    Listed { name, facts: cpu.facts().clone(), asked_for: true, device: Ok(Arc::new(cpu)) }
+    Part { name, asked_for: true, device: Arc::new(cpu), opened: Ok(()) }
 }
 
 impl Card {
-    fn open(&self, parts: u16, options: &MachineOptions) -> Vec<Listed> {
+    fn open(&self, parts: u16, options: &MachineOptions) -> Vec<Part> {
         let names = (self.first..self.first + parts).map(DeviceName::Gpu);
         // One card is opened with one limit for all its parts: the lowest keeps every promise.
         let limit = names.clone().filter_map(|name| options.memory_limit.of(name)).min();
         let how = OpenOptions::default().with_logical(usize::from(parts)).with_memory_limit(limit);
-        match self.found.open(&how) {
-            Ok(devices) => names.zip(devices).map(|(name, device)| self.listed(name, device)).collect(),
-            Err(fault) => vec![self.unopened(fault)],
-        }
-    }
-
-    fn listed(&self, name: DeviceName, device: Arc<dyn Device>) -> Listed {
-        Listed { name, facts: device.facts().clone(), asked_for: self.asked_for, device: Ok(device) }
-    }
-
-    fn unopened(&self, fault: Fault) -> Listed {
-        let facts = DeviceFacts {
-            name: self.found.name().to_owned(),
-            kind: DeviceKind::Gpu,
-            nature: self.found.nature(),
-            driver: self.found.driver().to_owned(),
-            api: self.found.api().to_owned(),
-            key: String::new(),
-            bus: self.found.bus().to_owned(),
-            slots: 0,
+        let part = |(name, device): (DeviceName, Arc<WgpuDevice>)| {
+            let opened = device.opened();
+            Part { name, asked_for: self.asked_for, device, opened }
         };
-        Listed { name: DeviceName::Gpu(self.first), facts, asked_for: self.asked_for, device: Err(fault) }
+        names.zip(self.found.devices(&how)).map(part).collect()
     }
 }
 
