@@ -51,6 +51,9 @@ pub struct MemoryReading {
     pub limit: Option<Bytes>,
     /// What we allocated ourselves, exactly.
     pub ours: Bytes,
+    /// What this process as a whole holds of it, where host code allocates past what is counted in `ours`: the CPU's
+    /// tasks have their heap there. `None` where all of ours is counted, or where the platform does not tell.
+    pub resident: Option<Bytes>,
     /// Where the figures for capacity and free come from, for example `VK_EXT_memory_budget`.
     pub source: &'static str,
 }
@@ -61,7 +64,8 @@ impl MemoryReading {
     /// not, and comes off the limit.
     pub fn for_the_line(&self, overhead: Bytes, margin: Margin) -> (Memory, Margin) {
         let held = self.ours.min(overhead);
-        let memory = Memory { capacity: self.capacity, free: self.free - (overhead - held), ours: self.ours - held };
+        let (free, ours) = (self.free - (overhead - held), self.ours - held);
+        let memory = Memory { capacity: self.capacity, free, ours, resident: self.resident };
         let limits = self.limit.map(|limit| limit - overhead).into_iter().chain(margin.limit);
         (memory, Margin { limit: limits.min(), ..margin })
     }
@@ -72,7 +76,8 @@ pub trait Device: Send + Sync {
     /// What does not change.
     fn facts(&self) -> &DeviceFacts;
 
-    /// Reads its memory again.
+    /// Reads its memory again. One thread of each orchestrator does nothing else, so that a driver which takes long, or
+    /// never answers, holds up nobody.
     fn memory(&self) -> MemoryReading;
 
     /// Bytes that its slots hold for themselves while all are open, such as staging buffers. They are part of
@@ -109,7 +114,8 @@ mod tests {
         let (capacity, overhead, tasks) = (Bytes(1_000), Bytes(100), Bytes(300));
         let line = |open: Bytes, tasks: Bytes| {
             let ours = open + tasks;
-            let reading = MemoryReading { capacity, free: capacity - ours, limit: None, ours, source: "test" };
+            let free = capacity - ours;
+            let reading = MemoryReading { capacity, free, limit: None, ours, resident: None, source: "test" };
             let (memory, margin) = reading.for_the_line(overhead, Margin { share: 1.0, limit: None });
             margin.line(memory)
         };

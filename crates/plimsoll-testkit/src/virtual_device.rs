@@ -161,7 +161,7 @@ impl Device for VirtualDevice {
     fn memory(&self) -> MemoryReading {
         let (capacity, ours) = (self.shared.capacity, self.shared.gauge.now());
         let free = capacity - Bytes(self.shared.others.load(Relaxed)) - ours;
-        MemoryReading { capacity, free, limit: None, ours, source: "script" }
+        MemoryReading { capacity, free, limit: None, ours, resident: None, source: "script" }
     }
 
     fn width_first(&self) -> Option<usize> {

@@ -61,7 +61,7 @@ pub(crate) fn share(card: Figures, share: u64, ours: Bytes, ours_all: Bytes, lim
     let others = card.free.map_or(Bytes::ZERO, |free| card.capacity - free - ours_all);
     let capacity = Bytes(card.capacity.0 / share);
     let free = capacity - Bytes(others.0 / share) - ours;
-    MemoryReading { capacity, free, limit, ours, source: card.source }
+    MemoryReading { capacity, free, limit, ours, resident: None, source: card.source }
 }
 
 #[cfg(test)]

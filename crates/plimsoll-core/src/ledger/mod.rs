@@ -52,6 +52,8 @@ struct Account {
     outside: Bytes,
     promised: Bytes,
     peak: Bytes,
+    /// The most since somebody began to watch.
+    peak_watched: Bytes,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -126,6 +128,18 @@ impl Ledger {
     /// The most bytes of a device that were ever promised at once.
     pub fn promised_peak(&self, device: DeviceId) -> Bytes {
         self.account(device).peak
+    }
+
+    /// Begins to watch what is promised of a device.
+    pub(crate) fn watch(&mut self, device: DeviceId) {
+        if let Some(account) = self.accounts.get_mut(device.index()) {
+            account.peak_watched = account.promised;
+        }
+    }
+
+    /// The most bytes of a device that were promised at once since [`Ledger::watch`].
+    pub(crate) fn peak_watched(&self, device: DeviceId) -> Bytes {
+        self.account(device).peak_watched
     }
 
     /// The bytes of a device that can still be promised.
@@ -213,6 +227,7 @@ impl Ledger {
             account.promised += if self.forgetful { bytes.share(0.5) } else { bytes };
             account.outside += if outside { bytes } else { Bytes::ZERO };
             account.peak = account.peak.max(account.promised);
+            account.peak_watched = account.peak_watched.max(account.promised);
         }
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());

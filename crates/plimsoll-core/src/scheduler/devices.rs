@@ -33,7 +33,7 @@ pub struct DeviceSpec {
 impl DeviceSpec {
     /// A device with this many slots and this much free memory.
     pub fn new(kind: DeviceKind, slots: usize, memory: Bytes) -> Self {
-        let memory = Memory { capacity: memory, free: memory, ours: Bytes::ZERO };
+        let memory = Memory { capacity: memory, free: memory, ..Memory::default() };
         Self {
             kind,
             slots: slots.max(1),
@@ -54,8 +54,10 @@ impl<H: Host> Scheduler<H> {
     pub fn add_device(&mut self, spec: DeviceSpec) -> DeviceId {
         assert!(self.devices.len() < DeviceSet::LIMIT, "at most {} devices", DeviceSet::LIMIT);
         let device = DeviceId(self.devices.len() as u16);
-        self.devices.push(DeviceState::new(spec));
-        self.ledger.set_line(device, spec.margin.line(spec.memory), spec.margin.ceiling(spec.memory));
+        let mut state = DeviceState::new(spec);
+        let (line, ceiling) = state.line_after(spec.memory, Bytes::ZERO);
+        self.devices.push(state);
+        self.ledger.set_line(device, line, ceiling);
         device
     }
 
@@ -139,11 +141,22 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// How a device's line follows from its memory, from its next reading on.
+    pub fn set_margin(&mut self, device: DeviceId, margin: Margin) {
+        self.device_mut(device).spec.margin = margin;
+    }
+
+    /// The device's memory is about to be read. What is promised at any moment from now until the reading arrives may be
+    /// in it.
+    pub fn memory_reading_begins(&mut self, device: DeviceId) {
+        self.ledger.watch(device);
+    }
+
     /// The device's memory was read again.
     pub fn set_memory(&mut self, now: Moment, device: DeviceId, memory: Memory) {
-        let state = self.device_mut(device);
-        state.memory = memory;
-        let (line, ceiling) = (state.spec.margin.line(memory), state.spec.margin.ceiling(memory));
+        let promised = self.ledger.peak_watched(device);
+        self.ledger.watch(device);
+        let (line, ceiling) = self.device_mut(device).line_after(memory, promised);
         let before = (self.ledger.line(device), self.ledger.ceiling(device));
         if (line, ceiling) == before {
             return;

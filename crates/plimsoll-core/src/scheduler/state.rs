@@ -10,7 +10,7 @@ use super::{DeviceSpec, Estimate, Host};
 use crate::error::{Attempt, Setback};
 use crate::health::{Ailment, Health};
 use crate::ledger::LeaseId;
-use crate::line::Memory;
+use crate::line::{Memory, OwnHeap};
 use crate::queue::{DeviceQueue, QueueKey};
 use crate::residency::{PreparedKey, ReferenceCache};
 use crate::sessions::{SessionKey, Sessions};
@@ -29,6 +29,7 @@ pub(super) struct DeviceState<H: Host> {
     /// Grows with every loss; what was made before belongs to a device that no longer exists.
     pub(super) epoch: u32,
     pub(super) memory: Memory,
+    own_heap: OwnHeap,
     pub(super) queue: DeviceQueue,
     /// Predicted time of the queued tasks, by priority.
     pub(super) backlog: [Nanos; Priority::LEVELS],
@@ -64,6 +65,7 @@ impl<H: Host> DeviceState<H> {
             health: Health::UNPROVEN,
             epoch: 0,
             memory: spec.memory,
+            own_heap: OwnHeap::default(),
             spec,
             queue: DeviceQueue::default(),
             backlog: [Nanos::ZERO; Priority::LEVELS],
@@ -82,6 +84,12 @@ impl<H: Host> DeviceState<H> {
             stats: DeviceStats::default(),
             thieves_woken: Moment::START,
         }
+    }
+
+    /// The line and the ceiling after a reading of memory while at most so much was promised.
+    pub(super) fn line_after(&mut self, memory: Memory, promised: Bytes) -> (Bytes, Bytes) {
+        self.memory = Memory { ours: self.own_heap.ours(memory, promised), ..memory };
+        (self.spec.margin.line(self.memory), self.spec.margin.ceiling(self.memory))
     }
 
     /// Whether a slot is free that may start something: of those that answer, no more than the width are used.

@@ -53,7 +53,14 @@ impl Device for CpuDevice {
     fn memory(&self) -> MemoryReading {
         let system = memory::read();
         let (capacity, free, source) = (system.capacity, system.free, system.source);
-        MemoryReading { capacity, free, limit: self.limit, ours: self.gauge.now(), source }
+        MemoryReading {
+            capacity,
+            free,
+            limit: self.limit,
+            ours: self.gauge.now(),
+            resident: memory::resident(),
+            source,
+        }
     }
 
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {

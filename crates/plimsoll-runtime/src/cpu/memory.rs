@@ -1,5 +1,6 @@
 //! How much memory the system has for this process, and how much of it is free, containers included.
-//! Never counts our own buffers: that is [`crate::gauge`].
+//! Never counts our own buffers: that is [`crate::gauge`]. What the process holds is told as a whole, whoever in it
+//! allocated it.
 //! Invariant: free <= capacity, and no figure is above what the tightest control group on the way up allows.
 
 use std::fs;
@@ -30,16 +31,24 @@ pub fn read() -> SystemMemory {
     combine(whole, groups.iter().flat_map(Membership::levels))
 }
 
+/// What this process has in memory that belongs to no file: its heap and stacks, and the CPU backend's buffers. `None`
+/// where the system does not tell.
+pub fn resident() -> Option<Bytes> {
+    fs::read_to_string("/proc/self/status").ok().and_then(|text| field(&text, "RssAnon"))
+}
+
 /// `MemTotal` and `MemAvailable` of `/proc/meminfo`.
 fn parse_meminfo(text: &str) -> Option<SystemMemory> {
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(Bytes::kib(kib))
-    };
-    let capacity = field("MemTotal")?;
-    let free = field("MemAvailable")?.min(capacity);
+    let capacity = field(text, "MemTotal")?;
+    let free = field(text, "MemAvailable")?.min(capacity);
     Some(SystemMemory { capacity, free, source: "/proc/meminfo" })
+}
+
+/// A line `name:  7 kB` of a file in `/proc`.
+fn field(text: &str, name: &str) -> Option<Bytes> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes::kib(kib))
 }
 
 /// The two generations of control groups name the same things differently.
@@ -191,9 +200,17 @@ mod tests {
         assert_eq!((overfull.capacity, overfull.free), (Bytes::gib(2), Bytes::ZERO));
     }
 
+    #[test]
+    fn the_process_tells_its_heap_apart_from_its_files() {
+        let status = "VmRSS:\t    2196 kB\nRssAnon:\t     152 kB\nRssFile:\t    2044 kB\n";
+        assert_eq!(field(status, "RssAnon"), Some(Bytes::kib(152)));
+        assert_eq!(field("VmRSS:\t 1 kB\n", "RssAnon"), None, "a kernel before 4.5 does not");
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn this_machine_tells_its_memory() {
+        assert!(resident().is_some_and(|resident| resident > Bytes::ZERO && resident < read().capacity));
         let now = read();
         assert_ne!(now.source, ASSUMED.source);
         assert!(now.free <= now.capacity && now.free > Bytes::ZERO);

@@ -581,7 +581,7 @@ impl World {
         state.others = bytes;
         let capacity = state.gpu.memory;
         let ours = state.account.bytes();
-        let memory = Memory { capacity, free: capacity - bytes - ours, ours };
+        let memory = Memory { capacity, free: capacity - bytes - ours, ours, resident: None };
         self.scheduler.set_memory(self.now, device, memory);
     }
 

@@ -7,6 +7,8 @@ mod bounded;
 mod cancelling;
 mod deadlines;
 mod device_faults;
+mod hooked;
+mod host_memory;
 mod hung;
 mod identity;
 mod leases;

@@ -3,6 +3,7 @@
 mod deadlines;
 mod estimates;
 mod faults;
+mod host_memory;
 mod late;
 mod limits;
 mod memory;
@@ -84,7 +85,7 @@ pub(super) fn errors(scheduler: &mut Scheduler<Nothing>) -> Vec<crate::TaskError
 
 /// Of the device's 1000 bytes, other programs leave this many.
 pub(super) fn others_leave(scheduler: &mut Scheduler<Nothing>, now: Moment, device: DeviceId, free: u64) {
-    let memory = crate::line::Memory { capacity: Bytes(1_000), free: Bytes(free), ours: Bytes::ZERO };
+    let memory = crate::line::Memory { capacity: Bytes(1_000), free: Bytes(free), ..Default::default() };
     scheduler.set_memory(now, device, memory);
 }
 
