@@ -187,6 +187,12 @@ pub enum SubmitRefusal {
         /// How many tasks it holds.
         limit: usize,
     },
+    /// Too many results lie in the inbox. Take results out, then submit again.
+    #[error("{limit} tasks of this inbox were submitted and not taken out; take results out, then submit again")]
+    InboxFull {
+        /// How many it holds.
+        limit: usize,
+    },
     /// Work is no longer accepted.
     #[error("the orchestrator is shutting down")]
     ShuttingDown,

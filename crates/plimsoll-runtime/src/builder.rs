@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_core::balancer::Strategy;
-use plimsoll_core::line::Margin;
+use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::profile::Machine;
 use plimsoll_core::scheduler::{Config, DeviceSpec};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Nanos, Scheduler};
@@ -16,11 +16,13 @@ use crate::clock::{Clock, today};
 use crate::cpu::CpuDevice;
 use crate::device::Device;
 use crate::learnt::{Learning, SOFTWARE, device_keys, machine_of};
+use crate::memory_reader::Reading;
+use crate::opening::{self, How, OPEN_WAIT_MAX};
 use crate::orchestrator::{Limits, Orchestrator};
 use crate::profile_file::ProfileFile;
-use crate::shared::{Listener, Shared};
+use crate::shared::{Listener, Opened, Shared};
 use crate::task_path::{Slot, panic_message};
-use crate::watchdog::{self, prove};
+use crate::watchdog;
 
 /// How long a GPU may take beyond its prediction before its work is moved. The GPU's own time limit comes first.
 const GPU_STALL: Nanos = Nanos::seconds(90);
@@ -32,7 +34,10 @@ pub struct Builder {
     weights: Vec<(usize, f64)>,
     config: Config,
     margin: Margin,
-    limits: Limits,
+    submit_wait_max: Duration,
+    window: usize,
+    inbox_limit: Option<usize>,
+    open_wait_max: Duration,
     stall_after: Option<Nanos>,
     listeners: Vec<Box<dyn Listener>>,
     profile: Option<(ProfileFile, Option<Machine>)>,
@@ -46,7 +51,10 @@ impl Builder {
             weights: Vec::new(),
             config: Config { software: SOFTWARE.to_owned(), ..Config::default() },
             margin: Margin::default(),
-            limits: Limits { submit_wait_max: Duration::from_secs(60), window: 1024 },
+            submit_wait_max: Duration::from_secs(60),
+            window: 1024,
+            inbox_limit: None,
+            open_wait_max: OPEN_WAIT_MAX,
             stall_after: None,
             listeners: Vec::new(),
             profile: None,
@@ -91,13 +99,20 @@ impl Builder {
 
     /// Tasks that one `run_all` has under way at the most.
     pub fn window(mut self, tasks: usize) -> Self {
-        self.limits.window = tasks.max(1);
+        self.window = tasks.max(1);
+        self
+    }
+
+    /// From this many tasks of one inbox on that were submitted and not taken out, it refuses more while results lie in
+    /// it that its caller could have taken out before. Twice the queue's limit unless set.
+    pub fn inbox_limit(mut self, tasks: usize) -> Self {
+        self.inbox_limit = Some(tasks.max(1));
         self
     }
 
     /// How long `submit` waits for room in a full queue.
     pub fn submit_wait_max(mut self, span: Duration) -> Self {
-        self.limits.submit_wait_max = span;
+        self.submit_wait_max = span;
         self
     }
 
@@ -110,6 +125,13 @@ impl Builder {
     /// How long a task waits for a device that could take it to come back.
     pub fn device_wait_max(mut self, span: Duration) -> Self {
         self.config.device_wait_max = span.into();
+        self
+    }
+
+    /// How long a device may take to be opened and to give its known answer; 30 s unless set. One that takes longer is
+    /// left out, and comes in when it answers.
+    pub fn open_wait_max(mut self, span: Duration) -> Self {
+        self.open_wait_max = span;
         self
     }
 
@@ -157,8 +179,8 @@ impl Builder {
         self
     }
 
-    /// Starts it. Every device is opened and has to give its known answer before it is given work; one that cannot is
-    /// left out and tried again later.
+    /// Starts it. Every device is opened, all at the same time, and has to give its known answer before it is given work;
+    /// one that cannot, or takes too long, is left out and tried again later.
     pub fn build(mut self) -> Orchestrator {
         if self.devices.is_empty() {
             self.devices.push(Arc::new(CpuDevice::open()));
@@ -168,10 +190,20 @@ impl Builder {
         let id = Shared::next_id();
         self.config.owner = (id % u64::from(u16::MAX)) as u16;
         let scheduler = self.scheduler(clock, learning.as_ref());
-        let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.listeners));
-        prove_all(&shared);
+        let limits = self.limits();
+        let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.open_wait_max, self.listeners));
+        let readers = start_readers(&shared, self.margin);
         let threads = start(&shared);
-        Orchestrator { shared, threads, limits: self.limits, learning }
+        for at in 0..shared.devices.len() {
+            opening::begin(&shared, DeviceId(at as u16), How::First);
+        }
+        opening::wait_for_all(&shared);
+        Orchestrator { shared, threads, readers, limits, learning }
+    }
+
+    fn limits(&self) -> Limits {
+        let inbox = self.inbox_limit.unwrap_or(self.config.queue_limit.saturating_mul(2));
+        Limits { submit_wait_max: self.submit_wait_max, window: self.window, inbox }
     }
 
     fn learning(&mut self) -> Option<Learning> {
@@ -185,7 +217,8 @@ impl Builder {
         for (at, device) in self.devices.iter().enumerate() {
             let facts = device.facts();
             let mut spec = DeviceSpec::new(facts.kind, facts.slots, Bytes::ZERO);
-            (spec.memory, spec.margin) = device.memory().for_the_line(device.overhead(), self.margin);
+            // Nobody knows yet: its first reading says, and it is given no work before that.
+            (spec.memory, spec.margin) = (Memory::default(), self.margin);
             spec.weight = self.weights.iter().find(|(of, _)| *of == at).map(|(_, weight)| *weight);
             spec.width_first = device.width_first();
             spec.stall_after = self.stall_after.or((facts.kind == DeviceKind::Gpu).then_some(GPU_STALL));
@@ -199,18 +232,13 @@ impl Builder {
     }
 }
 
-/// Presence is not working: each device has to show that it does.
-fn prove_all(shared: &Shared) {
-    for (at, opened) in shared.devices.iter().enumerate() {
-        let proven = prove(&opened.device);
-        let mut state = shared.lock();
-        let (now, device) = (shared.now(), DeviceId(at as u16));
-        match proven {
-            Ok(()) => state.scheduler.device_opened(now, device),
-            Err(_) => state.scheduler.device_failed_to_open(now, device),
-        }
-        shared.release(state);
-    }
+fn start_readers(shared: &Arc<Shared>, margin: Margin) -> Vec<JoinHandle<()>> {
+    let reader = |(at, opened): (usize, &Opened)| {
+        let (reader, device) = (Arc::clone(&opened.memory), Arc::clone(&opened.device));
+        let reading = Reading { shared: Arc::downgrade(shared), reader, device, id: DeviceId(at as u16), margin };
+        spawn(format!("plimsoll-memory-{at}"), move || reading.read_until_closing())
+    };
+    shared.devices.iter().enumerate().filter_map(reader).collect()
 }
 
 fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {

@@ -1,12 +1,12 @@
 //! Where results wait for whoever asked for them, and for nobody else.
-//! Never drops a completion; holds at most as many as its owner has tasks in the queue.
+//! Never drops a completion before it is closed; how many it holds is bounded by its owner, which bounds its tasks.
 //! Invariant: a completion posted before or during a wait ends that wait (`tests::loom_a_completion_ends_the_wait`).
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex, lock};
+use crate::wait::Wait;
 
 pub(crate) struct CompletionQueue<T> {
     state: Mutex<State<T>>,
@@ -15,19 +15,26 @@ pub(crate) struct CompletionQueue<T> {
 
 struct State<T> {
     completions: VecDeque<T>,
+    /// Nobody wants any more of them.
+    closed: bool,
     waiting: usize,
     waker: Option<Waker>,
 }
 
 impl<T> CompletionQueue<T> {
     pub(crate) fn new() -> Self {
-        let state = State { completions: VecDeque::new(), waiting: 0, waker: None };
+        let state = State { completions: VecDeque::new(), closed: false, waiting: 0, waker: None };
         Self { state: Mutex::new(state), arrived: Condvar::new() }
     }
 
     /// Puts a completion in. If another follows at once, only the last of them wakes whoever waits.
     pub(crate) fn post(&self, completion: T, another_follows: bool) {
         let mut state = lock(&self.state);
+        if state.closed {
+            // A result may do anything when it goes: not under the lock.
+            drop(state);
+            return drop(completion);
+        }
         state.completions.push_back(completion);
         if another_follows {
             return;
@@ -52,22 +59,23 @@ impl<T> CompletionQueue<T> {
         out.append(&mut lock(&self.state).completions);
     }
 
-    /// Waits for a completion until the deadline.
-    pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Option<T> {
+    /// Lets go of everything that comes from now on; gives what is there.
+    pub(crate) fn close(&self) -> VecDeque<T> {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        std::mem::take(&mut state.completions)
+    }
+
+    /// Waits for a completion.
+    pub(crate) fn wait(&self, wait: Wait) -> Option<T> {
         let mut state = lock(&self.state);
         loop {
             if let Some(completion) = state.completions.pop_front() {
                 return Some(completion);
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                return None;
-            }
+            let nap = wait.nap()?;
             state.waiting += 1;
-            state = match left {
-                Some(left) => self.arrived.wait_timeout(state, left).map_or_else(|gone| gone.into_inner().0, |ok| ok.0),
-                None => self.arrived.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner),
-            };
+            state = self.arrived.wait_timeout(state, nap).map_or_else(|gone| gone.into_inner().0, |ok| ok.0);
             state.waiting -= 1;
         }
     }
@@ -97,7 +105,7 @@ mod tests {
             let completions = Arc::new(CompletionQueue::new());
             let other = Arc::clone(&completions);
             let poster = thread::spawn(move || other.post(7, false));
-            assert_eq!(completions.wait_until(None), Some(7));
+            assert_eq!(completions.wait(Wait::Forever), Some(7));
             poster.join().unwrap();
             assert_eq!(completions.take(), None);
         });
@@ -109,7 +117,7 @@ mod tests {
             let completions = Arc::new(CompletionQueue::new());
             let waiter = {
                 let completions = Arc::clone(&completions);
-                thread::spawn(move || completions.wait_until(None).unwrap())
+                thread::spawn(move || completions.wait(Wait::Forever).unwrap())
             };
             let poster = {
                 let completions = Arc::clone(&completions);
@@ -118,10 +126,27 @@ mod tests {
                     completions.post(2, false);
                 })
             };
-            let here = completions.wait_until(None).unwrap();
+            let here = completions.wait(Wait::Forever).unwrap();
             let there = waiter.join().unwrap();
             poster.join().unwrap();
             assert_eq!(here + there, 3);
+        });
+    }
+
+    /// Whatever is posted while the queue is closed is let go of, once, by one side or the other.
+    #[test]
+    fn loom_closing_loses_and_keeps_nothing() {
+        loom::model(|| {
+            let completions = Arc::new(CompletionQueue::new());
+            let counted = std::sync::Arc::new(());
+            let poster = {
+                let (completions, counted) = (Arc::clone(&completions), std::sync::Arc::clone(&counted));
+                thread::spawn(move || completions.post(counted, false))
+            };
+            let left = completions.close();
+            poster.join().unwrap();
+            assert_eq!(std::sync::Arc::strong_count(&counted), 1 + left.len());
+            assert!(completions.take().is_none());
         });
     }
 }

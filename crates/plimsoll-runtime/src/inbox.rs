@@ -1,20 +1,23 @@
 //! An inbox: many tasks of one workload, their results in the order in which they end.
 //! Never sees another caller's results.
+//! Invariant: who leaves results lying has no more tasks submitted and not taken out than the limit; who takes them out
+//! is never refused, however long results take on their way here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_core::{SubmitRefusal, TaskId};
 
 use crate::job::{Completion, ReplyChannel, TaskResult};
-use crate::orchestrator::{Registered, TaskRefused};
-use crate::shared::Shared;
+use crate::orchestrator::{Limits, Registered, TaskRefused};
+use crate::shared::{Shared, quietly};
 use crate::task::Task;
 use crate::task_path::{self, Described};
+use crate::wait::Wait;
 use crate::workload::Workload;
 
-/// Submits tasks and collects their results, its own and nobody else's.
+/// Submits tasks and collects their results, its own and nobody else's. Dropping it cancels what has not ended.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,13 +40,15 @@ pub struct Inbox<W: Workload> {
     channel: Arc<ReplyChannel<W>>,
     arrived: VecDeque<Completion<W::Output>>,
     outstanding: usize,
-    submit_wait_max: Duration,
+    /// Results that were there at the last submit near the limit and were not taken out since.
+    left_lying: usize,
+    limits: Limits,
 }
 
 impl<W: Workload> Inbox<W> {
-    pub(crate) fn new(shared: Arc<Shared>, registered: &Registered<W>, submit_wait_max: Duration) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, registered: &Registered<W>, limits: Limits) -> Self {
         let channel = ReplyChannel::new(&registered.known);
-        Self { shared, channel, arrived: VecDeque::new(), outstanding: 0, submit_wait_max }
+        Self { shared, channel, arrived: VecDeque::new(), outstanding: 0, left_lying: 0, limits }
     }
 
     /// Tasks submitted whose results were not yet taken out.
@@ -51,26 +56,43 @@ impl<W: Workload> Inbox<W> {
         self.outstanding
     }
 
-    /// Submits a task if there is room in the queue.
+    /// Submits a task if there is room in the queue and in the inbox.
     ///
     /// # Errors
     /// The task and the reason, if there is not.
     pub fn try_submit(&mut self, task: Task<W>) -> Result<TaskId, TaskRefused<W>> {
-        self.submit_until(task, None)
+        self.submit_waiting(task, Wait::Try)
     }
 
-    /// Submits a task; waits for room in the queue if it is full, but not for ever.
+    /// Submits a task; waits for room in the queue if it is full, but not for ever. A full inbox refuses at once, because
+    /// only who submits here can take results out.
     ///
     /// # Errors
-    /// The task and the reason, if there was no room for too long or the orchestrator is shutting down.
+    /// The task and the reason, if there was no room for too long, too many results were not taken out, or the
+    /// orchestrator is shutting down.
     pub fn submit(&mut self, task: Task<W>) -> Result<TaskId, TaskRefused<W>> {
-        self.submit_until(task, Instant::now().checked_add(self.submit_wait_max))
+        self.submit_waiting(task, Wait::at_most(self.limits.submit_wait_max))
     }
 
-    fn submit_until(&mut self, task: Task<W>, until: Option<Instant>) -> Result<TaskId, TaskRefused<W>> {
-        let id = task_path::submit_one(&self.shared, &self.channel, task, until)?;
+    fn submit_waiting(&mut self, task: Task<W>, wait: Wait) -> Result<TaskId, TaskRefused<W>> {
+        if self.is_full() {
+            let reason = SubmitRefusal::InboxFull { limit: self.limits.inbox };
+            return Err(TaskRefused { task: Box::new(task), reason });
+        }
+        let id = task_path::submit_one(&self.shared, &self.channel, task, wait)?;
         self.outstanding += 1;
         Ok(id)
+    }
+
+    /// Whether the limit is reached and the caller has left results lying that it could have taken out before.
+    fn is_full(&mut self) -> bool {
+        if self.outstanding + 1 < self.limits.inbox {
+            return false;
+        }
+        let is_full = self.outstanding >= self.limits.inbox && self.left_lying > 0;
+        self.channel.reply.take_all(&mut self.arrived);
+        self.left_lying = self.arrived.len();
+        is_full
     }
 
     pub(crate) fn describe(&self, task: Task<W>, tag: u64) -> Described {
@@ -78,14 +100,15 @@ impl<W: Workload> Inbox<W> {
         (spec, job)
     }
 
-    /// Hands in described tasks under one lock. Those that are refused stay in `tasks`.
+    /// Hands in described tasks under one lock. Those that are refused stay in `tasks`. How many are outstanding is the
+    /// caller's to bound.
     pub(crate) fn submit_all(&mut self, tasks: &mut VecDeque<Described>) -> Result<(), SubmitRefusal> {
         self.outstanding += task_path::submit_all(&self.shared, tasks)?.count;
         Ok(())
     }
 
-    pub(crate) fn wait_for_queue_space(&self, until: Instant) {
-        task_path::wait_for_queue_space(&self.shared, Some(until));
+    pub(crate) fn wait_for_queue_space(&self, wait: Wait) {
+        task_path::wait_for_queue_space(&self.shared, wait);
     }
 
     /// A result, if one is there.
@@ -95,7 +118,7 @@ impl<W: Workload> Inbox<W> {
 
     /// Waits for a result, at most this long. `None` if none came, or if nothing is outstanding.
     pub fn poll_any_blocking(&mut self, at_most: Duration) -> Option<TaskResult<W::Output>> {
-        self.wait_tagged(Instant::now().checked_add(at_most)).map(|completion| completion.result)
+        self.wait_tagged(Wait::at_most(at_most)).map(|completion| completion.result)
     }
 
     pub(crate) fn poll_tagged(&mut self) -> Option<Completion<W::Output>> {
@@ -103,19 +126,35 @@ impl<W: Workload> Inbox<W> {
             self.channel.reply.take_all(&mut self.arrived);
         }
         let completion = self.arrived.pop_front()?;
-        self.outstanding -= 1;
+        self.taken_out();
         Some(completion)
     }
 
-    pub(crate) fn wait_tagged(&mut self, until: Option<Instant>) -> Option<Completion<W::Output>> {
+    pub(crate) fn wait_tagged(&mut self, wait: Wait) -> Option<Completion<W::Output>> {
         if self.outstanding == 0 {
             return None;
         }
         if let Some(completion) = self.poll_tagged() {
             return Some(completion);
         }
-        let completion = self.channel.reply.wait_until(until)?;
-        self.outstanding -= 1;
+        let completion = self.channel.reply.wait(wait)?;
+        self.taken_out();
         Some(completion)
+    }
+
+    fn taken_out(&mut self) {
+        self.outstanding -= 1;
+        self.left_lying = self.left_lying.saturating_sub(1);
+    }
+}
+
+impl<W: Workload> Drop for Inbox<W> {
+    fn drop(&mut self) {
+        self.arrived.append(&mut self.channel.reply.close());
+        if self.outstanding > self.arrived.len() {
+            task_path::cancel_all(&self.shared, &self.channel);
+        }
+        // One by one: a result that panics when it goes takes no other with it.
+        self.arrived.drain(..).for_each(|completion| quietly(move || drop(completion)));
     }
 }

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::scheduler::{Host, Report};
 use plimsoll_core::{Bytes, Fault, Rung, TaskError, TaskId};
-use smallvec::SmallVec;
 
 use crate::backend::Backend;
 use crate::completions::CompletionQueue;
 use crate::gauge::Gauge;
-use crate::task::Reference;
+use crate::task::NamedReferences;
 use crate::task_path::Known;
 use crate::workload::{Cancellation, Context, Prepared, Session, Workload};
 
@@ -50,7 +49,9 @@ pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
 /// A task type-erased.
 pub(crate) trait Job: Send + Sync {
     fn open_session(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
+    /// Prepares the `at`-th of its references that differ.
     fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
+    /// Runs with its references that differ, prepared.
     fn run(
         &self,
         session: &mut OpenSession,
@@ -107,12 +108,17 @@ impl<W: Workload> ReplyChannel<W> {
     pub(crate) fn new(known: &Arc<Known<W>>) -> Arc<Self> {
         Arc::new(Self { known: Arc::clone(known), reply: Arc::new(CompletionQueue::new()) })
     }
+
+    /// Tells it from every other caller's while it lives.
+    pub(crate) fn address(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
+    }
 }
 
 pub(crate) struct TypedJob<W: Workload> {
     pub(crate) channel: Arc<ReplyChannel<W>>,
     pub(crate) input: W::Input,
-    pub(crate) references: SmallVec<[Reference<W>; 1]>,
+    pub(crate) references: NamedReferences<W>,
     pub(crate) tag: u64,
     pub(crate) stopped: AtomicBool,
 }
@@ -133,7 +139,7 @@ impl<W: Workload> Job for TypedJob<W> {
     }
 
     fn prepare(&self, open: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
-        self.session(open)?.prepare(&self.references[at].data, backend)
+        self.session(open)?.prepare(&self.references.nth_distinct(at).data, backend)
     }
 
     fn run(
@@ -142,13 +148,14 @@ impl<W: Workload> Job for TypedJob<W> {
         references: &[Prepared],
         backend: &mut dyn Backend,
     ) -> Result<Box<dyn Any + Send>, Fault> {
+        let references = &self.references.at_their_places(references)[..];
         let mut context = Context { backend, references, cancellation: Cancellation(&self.stopped) };
         let output = self.session(open)?.run(&self.input, &mut context)?;
         Ok(Box::new(output))
     }
 
     fn reply_address(&self) -> usize {
-        Arc::as_ptr(&self.channel).addr()
+        self.channel.address()
     }
 
     fn deliver(&self, id: TaskId, end: End, another_follows: bool) {

@@ -12,8 +12,10 @@ mod job;
 mod kernel;
 mod learnt;
 mod lease;
+mod memory_reader;
 pub mod misuse;
 mod monitor;
+mod opening;
 mod orchestrator;
 pub mod probe;
 pub mod profile_file;
@@ -24,6 +26,7 @@ mod task;
 mod task_path;
 pub mod telemetry;
 mod ticket;
+mod wait;
 mod watchdog;
 pub mod workload;
 

@@ -22,6 +22,7 @@ use crate::shared::{Shared, Stage, drop_quietly};
 use crate::task::{Pin, Reference, SetMember, Task};
 use crate::task_path::{self, Known};
 use crate::ticket::Ticket;
+use crate::wait::Wait;
 use crate::workload::{Content, Workload};
 
 /// Loads every device to the line, never past it.
@@ -40,6 +41,8 @@ use crate::workload::{Content, Workload};
 pub struct Orchestrator {
     pub(crate) shared: Arc<Shared>,
     pub(crate) threads: Vec<JoinHandle<()>>,
+    /// Those that read memory: a driver may keep one for ever.
+    pub(crate) readers: Vec<JoinHandle<()>>,
     pub(crate) limits: Limits,
     pub(crate) learning: Option<Learning>,
 }
@@ -49,6 +52,7 @@ pub struct Orchestrator {
 pub(crate) struct Limits {
     pub(crate) submit_wait_max: Duration,
     pub(crate) window: usize,
+    pub(crate) inbox: usize,
 }
 
 /// A workload that an orchestrator knows.
@@ -116,6 +120,10 @@ pub enum Shutdown {
     Cancel,
 }
 
+/// How long shutting down waits for those that read memory, all together. A reading takes well below a millisecond; one
+/// that a driver keeps for longer is left behind: it holds no lock.
+const READER_WAIT_MAX: Duration = Duration::from_millis(100);
+
 /// How long shutting down waits for all workers together. One that is stuck in a task that does not listen is then left
 /// behind: it holds no lock.
 const JOIN_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -153,7 +161,7 @@ impl Orchestrator {
     }
 
     /// Runs every task of an iterator: lazily, with a bounded number under way. Results come as tasks end;
-    /// [`RunAll::ordered`] gives them in input order.
+    /// [`RunAll::ordered`] gives them in input order. Dropped before its end, it cancels what has not ended.
     pub fn run_all<W: Workload, I>(&self, workload: &Registered<W>, tasks: I) -> RunAll<W, I::IntoIter>
     where
         I: IntoIterator<Item = Task<W>>,
@@ -170,7 +178,7 @@ impl Orchestrator {
         workload: &Registered<W>,
         task: Task<W>,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
-        self.submit_until(workload, task, Instant::now().checked_add(self.limits.submit_wait_max))
+        self.submit_waiting(workload, task, Wait::at_most(self.limits.submit_wait_max))
     }
 
     /// Submits a task if there is queue space.
@@ -182,17 +190,17 @@ impl Orchestrator {
         workload: &Registered<W>,
         task: Task<W>,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
-        self.submit_until(workload, task, None)
+        self.submit_waiting(workload, task, Wait::Try)
     }
 
-    fn submit_until<W: Workload>(
+    fn submit_waiting<W: Workload>(
         &self,
         workload: &Registered<W>,
         task: Task<W>,
-        until: Option<Instant>,
+        wait: Wait,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
         let channel = ReplyChannel::new(&workload.known);
-        let id = task_path::submit_one(&self.shared, &channel, task, until)?;
+        let id = task_path::submit_one(&self.shared, &channel, task, wait)?;
         Ok(self.ticket(id, &channel))
     }
 
@@ -228,9 +236,10 @@ impl Orchestrator {
         Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) }
     }
 
-    /// A place to submit many tasks and take their results out as they end.
+    /// A place to submit many tasks and take their results out as they end. Whoever drops it wants nothing more of it:
+    /// tasks that have not ended are cancelled.
     pub fn inbox<W: Workload>(&self, workload: &Registered<W>) -> Inbox<W> {
-        Inbox::new(Arc::clone(&self.shared), workload, self.limits.submit_wait_max)
+        Inbox::new(Arc::clone(&self.shared), workload, self.limits)
     }
 
     /// Hands over a reference that many tasks will share, hashed once. It is prepared on a device the first time a task
@@ -336,10 +345,9 @@ impl Orchestrator {
             state.notify_all(condvar);
         }
         self.shared.release(state);
-        let until = Instant::now() + JOIN_WAIT_MAX;
-        for thread in self.threads.drain(..) {
-            join_until(thread, until);
-        }
+        self.shared.devices.iter().for_each(|opened| opened.memory.close());
+        join_all(&mut self.threads, JOIN_WAIT_MAX);
+        join_all(&mut self.readers, READER_WAIT_MAX);
         // A ticket, an inbox or a lease may live on; what was warm must not live on with it.
         let mut state = self.shared.lock();
         state.scheduler.discard_warm();
@@ -347,14 +355,11 @@ impl Orchestrator {
     }
 
     fn wait_until_settled(&self, at_most: Duration) {
-        let until = Instant::now().checked_add(at_most);
+        let wait = Wait::at_most(at_most);
         let mut state = self.shared.lock();
         while state.scheduler.unsettled() > 0 {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                break;
-            }
-            state = self.shared.release_to_wait(state, self.shared.queue_space_condvar(), left);
+            let Some(nap) = wait.nap() else { break };
+            state = self.shared.release_to_wait(state, self.shared.queue_space_condvar(), Some(nap));
         }
         self.shared.release(state);
     }
@@ -365,6 +370,12 @@ impl Orchestrator {
         state.scheduler.end_all(now, &TaskError::ShutDown);
         self.shared.release(state);
     }
+}
+
+/// Waits for threads, all of them together at most this long.
+fn join_all(threads: &mut Vec<JoinHandle<()>>, at_most: Duration) {
+    let until = Instant::now() + at_most;
+    threads.drain(..).for_each(|thread| join_until(thread, until));
 }
 
 fn join_until(thread: JoinHandle<()>, until: Instant) {

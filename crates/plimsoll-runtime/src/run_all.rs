@@ -1,16 +1,18 @@
 //! Runs every task of an iterator: lazily, with a bounded number under way, results as they end or in input order.
-//! Never pulls an input before there is room for it.
+//! Never pulls an input before there is room for it, and runs nothing more once it is dropped.
 //! Invariant: tasks under way plus results held back ≤ the window.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_core::SubmitRefusal;
 
 use crate::inbox::Inbox;
 use crate::job::{TaskFailure, TaskResult};
+use crate::shared::quietly;
 use crate::task::Task;
 use crate::task_path::{self, Described};
+use crate::wait::Wait;
 use crate::workload::Workload;
 
 /// Tasks handed in under one lock while others are still under way: a quarter of the window, up to this many.
@@ -18,7 +20,8 @@ const SUBMIT_TOGETHER: usize = 256;
 /// How long one pause between two results may last before the wait looks again; a task always ends, so the wait does.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The results of many tasks, in the order in which they end. See `Orchestrator::run_all`.
+/// The results of many tasks, in the order in which they end. See `Orchestrator::run_all`. Dropping it cancels what has
+/// not ended.
 #[must_use = "nothing runs until results are asked for"]
 pub struct RunAll<W: Workload, I> {
     inputs: I,
@@ -90,7 +93,7 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
         let error = task_path::refused(refusal);
         let failures = (first..self.next_tag).map(|tag| (tag, TaskFailure { id: None, error: error.clone() }));
         self.refused.extend(failures);
-        self.waiting.clear();
+        let_go(&mut self.waiting);
     }
 
     fn next_tagged(&mut self, held_back: usize) -> Option<(u64, TaskResult<W::Output>)> {
@@ -104,10 +107,10 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
             }
             if self.inbox.outstanding() == 0 {
                 // The queue is full of other callers' tasks.
-                self.inbox.wait_for_queue_space(Instant::now() + LOOK_AGAIN);
+                self.inbox.wait_for_queue_space(Wait::at_most(LOOK_AGAIN));
                 continue;
             }
-            if let Some(completion) = self.inbox.wait_tagged(Instant::now().checked_add(LOOK_AGAIN)) {
+            if let Some(completion) = self.inbox.wait_tagged(Wait::at_most(LOOK_AGAIN)) {
                 return Some((completion.tag, completion.result));
             }
         }
@@ -122,7 +125,7 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> Iterator for RunAll<W, I> {
     }
 }
 
-/// The results of many tasks in the order of the inputs. See [`RunAll::ordered`].
+/// The results of many tasks in the order of the inputs. See [`RunAll::ordered`]. Dropping it cancels what has not ended.
 #[must_use = "nothing runs until results are asked for"]
 pub struct Ordered<W: Workload, I> {
     results: RunAll<W, I>,
@@ -141,6 +144,26 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> Iterator for Ordered<W, I> {
             }
             let (tag, result) = self.results.next_tagged(self.early.len())?;
             self.early.insert(tag, result);
+        }
+    }
+}
+
+/// Drops one by one: an input that panics when it goes takes no other with it.
+fn let_go(waiting: &mut VecDeque<Described>) {
+    waiting.drain(..).for_each(|described| quietly(move || drop(described)));
+}
+
+impl<W: Workload, I> Drop for RunAll<W, I> {
+    /// What is under way goes with the inbox.
+    fn drop(&mut self) {
+        let_go(&mut self.waiting);
+    }
+}
+
+impl<W: Workload, I> Drop for Ordered<W, I> {
+    fn drop(&mut self) {
+        while let Some((_, early)) = self.early.pop_first() {
+            quietly(move || drop(early));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What every thread of an orchestrator shares: the scheduler behind its lock, the devices, the clock.
 //! Never runs a task or a callback under the lock.
 //!
-//! Lock order: the scheduler's lock is never held while another lock is taken or a caller's code runs. A completions's lock
-//! and the listeners' are taken alone.
+//! Lock order: the scheduler's lock is never held while another lock is taken or a caller's code runs. The lock of a
+//! completion queue, those of the memory readers and the listeners' are taken alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,18 +10,23 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_core::event::Event;
-use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::{Discards, Ending, Order};
 use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
 
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::job::{Job, Runtime};
+use crate::memory_reader::{ANSWER_WAIT_MAX, Ask, MemoryReader};
 use crate::monitor::{Guard, Monitor};
+use crate::opening::Try;
 use crate::sync::{Mutex, lock};
+use crate::wait::Wait;
 
-/// How old a reading of free memory may be when a task is placed.
-pub(crate) const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
+/// How long ago readings of memory were asked for when they are asked for again.
+const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
+/// From this age on readings are so old that whoever places a task waits a moment for new ones. While there is work the
+/// watchdog asks more often; so this is the first task after a pause.
+const MEMORY_STALE: Nanos = Nanos::millis(300);
 
 /// Counts the orchestrators of this process.
 static ORCHESTRATORS: AtomicU64 = AtomicU64::new(0);
@@ -46,12 +51,16 @@ pub(crate) struct Opened {
     pub(crate) device: Arc<dyn Device>,
     /// Grows when it is reopened: backends made before are of no use.
     pub(crate) generation: AtomicU32,
+    /// Reads its memory.
+    pub(crate) memory: Arc<MemoryReader>,
 }
 
 pub(crate) struct State {
     pub(crate) scheduler: Scheduler<Runtime>,
     pub(crate) stage: Stage,
     pub(crate) orders: Vec<Order>,
+    /// Where the try to open each device is.
+    pub(crate) tries: Vec<Try>,
     /// The watchdog sleeps without a time limit: wake it when work arrives.
     pub(crate) watchdog_dozes: bool,
     /// How many slots of each device should ask for work, as of when the lock was last released.
@@ -73,8 +82,10 @@ pub(crate) struct Shared {
     state: Monitor<State>,
     pub(crate) devices: Vec<Opened>,
     pub(crate) clock: Clock,
+    /// How long a try to open a device may take.
+    pub(crate) open_wait_max: Duration,
     listeners: Mutex<Vec<Box<dyn Listener>>>,
-    memory_read_at: AtomicU64,
+    memory_asked_at: AtomicU64,
 }
 
 /// What happened under the lock and is to be followed up outside it.
@@ -96,19 +107,24 @@ impl Shared {
         scheduler: Scheduler<Runtime>,
         devices: Vec<Arc<dyn Device>>,
         clock: Clock,
+        open_wait_max: Duration,
         listeners: Vec<Box<dyn Listener>>,
     ) -> Self {
         let condvars = 3 * devices.len() + 2;
         let slots_wanted = (0..devices.len()).map(|at| scheduler.slots_wanted(DeviceId(at as u16))).collect();
-        let state = State { scheduler, stage: Stage::Working, orders: Vec::new(), watchdog_dozes: false, slots_wanted };
+        let tries = vec![Try::Idle; devices.len()];
+        let (stage, orders) = (Stage::Working, Vec::new());
+        let state = State { scheduler, stage, orders, tries, watchdog_dozes: false, slots_wanted };
+        let opened = |device| Opened { device, generation: AtomicU32::new(0), memory: MemoryReader::new() };
         Self {
             id,
             registrations: AtomicU64::new(0),
             state: Monitor::new(state, condvars),
-            devices: devices.into_iter().map(|device| Opened { device, generation: AtomicU32::new(0) }).collect(),
+            devices: devices.into_iter().map(opened).collect(),
             clock,
+            open_wait_max,
             listeners: Mutex::new(listeners),
-            memory_read_at: AtomicU64::new(clock.now().0),
+            memory_asked_at: AtomicU64::new(clock.now().0),
         }
     }
 
@@ -230,22 +246,32 @@ impl Shared {
         self.clock.now()
     }
 
-    /// Reads every device's memory again if the last reading is too old. One thread at a time does it.
+    /// Asks for new readings of every device's memory if the last were asked for too long ago. Nobody waits for them.
+    pub(crate) fn ask_for_memory(&self) {
+        drop(self.ask_if_older(MEMORY_AGE_MAX));
+    }
+
+    /// As [`Shared::ask_for_memory`]; after a long pause it also waits a moment for the answers, so that the first task
+    /// is placed by what is free now. A device that does not answer in time is placed by its last reading.
     pub(crate) fn refresh_memory(&self) {
-        let (now, read_at) = (self.now(), self.memory_read_at.load(Ordering::Relaxed));
-        if now.since(Moment(read_at)) < MEMORY_AGE_MAX {
+        let Some((age, asks)) = self.ask_if_older(MEMORY_AGE_MAX) else { return };
+        if age < MEMORY_STALE {
             return;
         }
-        let claimed = self.memory_read_at.compare_exchange(read_at, now.0, Ordering::Relaxed, Ordering::Relaxed);
-        if claimed.is_err() {
-            return;
+        let wait = Wait::at_most(ANSWER_WAIT_MAX);
+        let answering = self.devices.iter().zip(asks).filter(|(_, ask)| !ask.hangs);
+        answering.for_each(|(opened, ask)| opened.memory.wait(ask, wait));
+    }
+
+    /// Asks every reader, unless somebody has lately: one thread at a time does it. Says how long ago the last ask was.
+    fn ask_if_older(&self, than: Nanos) -> Option<(Nanos, Vec<Ask>)> {
+        let (now, asked_at) = (self.now(), self.memory_asked_at.load(Ordering::Relaxed));
+        let age = now.since(Moment(asked_at));
+        if age < than {
+            return None;
         }
-        let readings: Vec<Memory> = self.devices.iter().map(|opened| memory(&*opened.device)).collect();
-        let mut state = self.lock();
-        for (at, reading) in readings.into_iter().enumerate() {
-            state.scheduler.set_memory(now, DeviceId(at as u16), reading);
-        }
-        self.release(state);
+        let claimed = self.memory_asked_at.compare_exchange(asked_at, now.0, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.ok().map(|_| (age, self.devices.iter().map(|opened| opened.memory.ask()).collect()))
     }
 }
 
@@ -259,9 +285,4 @@ pub(crate) fn quietly(act: impl FnOnce()) {
 pub(crate) fn drop_quietly(discards: Discards<Runtime>) {
     discards.sessions.into_iter().for_each(|session| quietly(move || drop(session)));
     discards.references.into_iter().for_each(|reference| quietly(move || drop(reference)));
-}
-
-/// A device's memory as the line is drawn from it.
-pub(crate) fn memory(device: &dyn Device) -> Memory {
-    device.memory().for_the_line(device.overhead(), Margin::default()).0
 }

@@ -1,6 +1,7 @@
 //! A task as its caller describes it, and a reference that many tasks share.
 //! Never touches a device.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use plimsoll_core::task::{Priority, ReferenceUse};
 use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, SequenceId, TaskId};
 use smallvec::SmallVec;
 
-use crate::workload::{Content, Workload};
+use crate::workload::{Content, Prepared, Workload};
 
 /// One piece of a workload to do.
 ///
@@ -54,12 +55,11 @@ impl<W: Workload> Task<W> {
         Self { input, references: SmallVec::new(), options: TaskOptions::default() }
     }
 
-    /// Needs this reference prepared on its device. The same content is prepared once a device, whoever names it.
+    /// Needs this reference prepared on its device, after those named before. The same content is prepared once a device,
+    /// whoever names it and however often.
     #[must_use]
     pub fn reference(mut self, reference: &Reference<W>) -> Self {
-        if self.references.iter().all(|known| known.key != reference.key) {
-            self.references.push(reference.clone());
-        }
+        self.references.push(reference.clone());
         self
     }
 
@@ -142,15 +142,73 @@ impl<W: Workload> Reference<W> {
     pub fn key(&self) -> ContentKey {
         self.key
     }
-
-    pub(crate) fn as_used(&self) -> ReferenceUse {
-        ReferenceUse { content: self.key, pinned: self.pin.is_some() }
-    }
 }
 
 impl<W: Workload> Clone for Reference<W> {
     fn clone(&self) -> Self {
         Self { data: Arc::clone(&self.data), key: self.key, pin: self.pin.clone() }
+    }
+}
+
+/// The references of a task in the order in which it names them, several of which may be of equal content. The scheduler
+/// sees each content once, because it is prepared once; the task finds it at every place where it named it.
+pub(crate) struct NamedReferences<W: Workload> {
+    named: SmallVec<[Reference<W>; 1]>,
+    /// Which of those that differ is at each place; `None` if all differ.
+    places: Option<Box<[usize]>>,
+}
+
+impl<W: Workload> NamedReferences<W> {
+    pub(crate) fn new(named: SmallVec<[Reference<W>; 1]>) -> Self {
+        let mut keys: SmallVec<[ContentKey; 8]> = SmallVec::new();
+        let places = named.iter().map(|reference| {
+            let known = keys.iter().position(|key| *key == reference.key);
+            known.unwrap_or_else(|| {
+                keys.push(reference.key);
+                keys.len() - 1
+            })
+        });
+        let places: SmallVec<[usize; 8]> = places.collect();
+        let places = (keys.len() < named.len()).then(|| places.into_boxed_slice());
+        Self { named, places }
+    }
+
+    /// Each content once, in the order in which it is first named. A handle at any of its places holds it.
+    pub(crate) fn distinct(&self) -> impl Iterator<Item = ReferenceUse> + '_ {
+        self.first_places().map(|first| {
+            let content = self.named[first].key;
+            let mut same = self.named.iter().filter(|reference| reference.key == content);
+            ReferenceUse { content, pinned: same.any(|reference| reference.pin.is_some()) }
+        })
+    }
+
+    /// A reference of the `at`-th content.
+    pub(crate) fn nth_distinct(&self, at: usize) -> &Reference<W> {
+        let first = self.first_places().nth(at).expect("the scheduler asks for what `distinct` told it of");
+        &self.named[first]
+    }
+
+    /// Where each content is first named.
+    fn first_places(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut found = 0;
+        (0..self.named.len()).filter(move |at| {
+            let is_first = self.places.as_ref().is_none_or(|places| places[*at] == found);
+            found += usize::from(is_first);
+            is_first
+        })
+    }
+
+    /// What was made of each content, at every place where the task named it.
+    pub(crate) fn at_their_places<'a>(&self, distinct: &'a [Prepared]) -> Cow<'a, [Prepared]> {
+        match &self.places {
+            None => Cow::Borrowed(distinct),
+            Some(places) => places.iter().map(|&at| Arc::clone(&distinct[at])).collect(),
+        }
+    }
+
+    /// As the task named them.
+    pub(crate) fn into_named(self) -> SmallVec<[Reference<W>; 1]> {
+        self.named
     }
 }
 

@@ -40,7 +40,8 @@ use crate::monitor::Guard;
 use crate::orchestrator::{SetRefused, TaskRefused};
 use crate::probe::check;
 use crate::shared::{Shared, Stage, State, drop_quietly, quietly};
-use crate::task::{SetMember, Task};
+use crate::task::{NamedReferences, SetMember, Task};
+use crate::wait::Wait;
 use crate::workload::{Prepared, Workload};
 
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
@@ -88,6 +89,7 @@ pub(crate) fn describe<W: Workload>(
     tag: u64,
 ) -> (TaskSpec, Arc<TypedJob<W>>) {
     let Task { input, references, options } = task;
+    let references = NamedReferences::new(references);
     let known = &channel.known;
     let workload = &known.workload;
     let spec = TaskSpec {
@@ -95,7 +97,7 @@ pub(crate) fn describe<W: Workload>(
         ladder: workload.ladder(&input),
         units: workload.units(&input),
         session: known.shape(workload.shape(&input)),
-        references: references.iter().map(|reference| reference.as_used()).collect(),
+        references: references.distinct().collect(),
         priority: options.priority,
         deadline: options.deadline.map(|deadline| shared.clock.at(deadline)),
         quality_min: options.quality_min,
@@ -155,12 +157,12 @@ impl Submitted {
     }
 }
 
-/// Submits one task, waiting for queue space until the given time. A refused task comes back whole.
+/// Submits one task, waiting for queue space if there is none. A refused task comes back whole.
 pub(crate) fn submit_one<W: Workload>(
     shared: &Shared,
     channel: &Arc<ReplyChannel<W>>,
     task: Task<W>,
-    until: Option<Instant>,
+    wait: Wait,
 ) -> Result<TaskId, TaskRefused<W>> {
     let options = task.options.clone();
     let (spec, job) = describe(shared, channel, task, 0);
@@ -175,10 +177,10 @@ pub(crate) fn submit_one<W: Workload>(
             Err(reason) => reason,
         };
         let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
-        if !waits || !wait_for_queue_space(shared, until) {
+        if !waits || !wait_for_queue_space(shared, wait) {
             drop(tasks);
             let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-            let task = Task { input: job.input, references: job.references, options };
+            let task = Task { input: job.input, references: job.references.into_named(), options };
             return Err(TaskRefused { task: Box::new(task), reason });
         }
     }
@@ -215,23 +217,20 @@ pub(crate) fn submit_set<W: Workload>(
     drop(described);
     let members = jobs.into_iter().map(|(job, options, after)| {
         let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-        let task = Task { input: job.input, references: job.references, options };
+        let task = Task { input: job.input, references: job.references.into_named(), options };
         SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
     });
     Err(SetRefused { set: members.collect(), reason })
 }
 
 /// Waits until a task may have ended; `false` if the time is over.
-pub(crate) fn wait_for_queue_space(shared: &Shared, until: Option<Instant>) -> bool {
-    let Some(left) = until.map(|until| until.saturating_duration_since(Instant::now())) else { return false };
-    if left.is_zero() {
-        return false;
-    }
+pub(crate) fn wait_for_queue_space(shared: &Shared, wait: Wait) -> bool {
+    let Some(nap) = wait.nap() else { return false };
     let state = shared.lock();
     if !state.scheduler.is_full() {
         return true;
     }
-    drop(state.wait(shared.queue_space_condvar(), Some(left)));
+    drop(state.wait(shared.queue_space_condvar(), Some(nap)));
     true
 }
 
@@ -661,6 +660,15 @@ pub(crate) fn cancel(shared: &Shared, task: TaskId) -> bool {
     let was_there = state.scheduler.cancel(now, task);
     shared.release(state);
     was_there
+}
+
+/// Ends all tasks whose results go to this caller: nobody wants them any more.
+pub(crate) fn cancel_all<W: Workload>(shared: &Shared, channel: &Arc<ReplyChannel<W>>) {
+    let address = channel.address();
+    let mut state = shared.lock();
+    let now = shared.now();
+    state.scheduler.end_those(now, &TaskError::Cancelled, |job| job.reply_address() == address);
+    shared.release(state);
 }
 
 /// The error of a task that was refused because the orchestrator is closing.

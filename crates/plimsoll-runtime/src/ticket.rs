@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_core::TaskId;
 
@@ -13,6 +13,7 @@ use crate::completions::CompletionQueue;
 use crate::job::{Completion, TaskResult};
 use crate::shared::Shared;
 use crate::task_path;
+use crate::wait::Wait;
 
 /// The claim to one task's result. Dropping it leaves the task running; its result is then dropped too.
 ///
@@ -46,7 +47,7 @@ impl<O> Ticket<O> {
     /// # Errors
     /// The ticket, if it took longer.
     pub fn wait(self, at_most: Duration) -> Result<TaskResult<O>, Self> {
-        match self.completions.wait_until(Instant::now().checked_add(at_most)) {
+        match self.completions.wait(Wait::at_most(at_most)) {
             Some(completion) => Ok(completion.result),
             None => Err(self),
         }

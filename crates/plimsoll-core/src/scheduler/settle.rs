@@ -258,7 +258,13 @@ impl<H: Host> Scheduler<H> {
 
     /// Ends every task that has not ended, with this error.
     pub fn end_all(&mut self, now: Moment, error: &crate::TaskError) {
-        let left: Vec<TaskId> = self.tasks.ids().collect();
+        self.end_those(now, error, |_| true);
+    }
+
+    /// Ends every task whose payload is one of those meant, with this error.
+    pub fn end_those(&mut self, now: Moment, error: &crate::TaskError, meant: impl Fn(&H::Job) -> bool) {
+        let is_meant = |task: &TaskId| self.tasks.get(*task).is_some_and(|state| meant(&state.job));
+        let left: Vec<TaskId> = self.tasks.ids().filter(is_meant).collect();
         for task in left {
             self.stop(now, task, error.clone());
         }

@@ -134,3 +134,34 @@ fn many_threads_never_exceed_the_limit_and_nothing_is_lost() {
         assert!(!over.load(Ordering::SeqCst), "more tasks than the limit");
     });
 }
+
+/// No end of patience is patience, not none.
+#[test]
+fn whoever_waits_without_limit_waits() {
+    bounded(|| {
+        let (orchestrator, work) = small_queue(1, Duration::MAX);
+        let (entered, leave) = (Gate::default(), Gate::default());
+        let held = orchestrator.submit(&work, Task::new(Piece::new(1).held(&entered, &leave))).unwrap();
+        entered.pass();
+        let waiters: Vec<_> = (0..2)
+            .map(|at| {
+                let (there, registered) = (Arc::clone(&orchestrator), work.clone());
+                std::thread::spawn(move || match at {
+                    0 => {
+                        let ticket = there.submit(&registered, Task::new(Piece::new(2))).expect("room comes");
+                        ticket.wait(Duration::MAX).ok().expect("it ends").unwrap().output.value
+                    }
+                    _ => {
+                        let mut inbox = there.inbox(&registered);
+                        inbox.submit(Task::new(Piece::new(2))).expect("room comes");
+                        inbox.poll_any_blocking(Duration::MAX).expect("it ends").unwrap().output.value
+                    }
+                })
+            })
+            .collect();
+        assert!(orchestrator.try_submit(&work, Task::new(Piece::new(9))).is_err(), "trying never waits");
+        leave.open();
+        waiters.into_iter().for_each(|waiter| assert_eq!(waiter.join().unwrap(), 2));
+        within(held, "the first").unwrap();
+    });
+}

@@ -73,12 +73,28 @@ fn a_handle_and_a_copy_are_the_same_content() {
         assert_eq!(run(Task::new(Piece::new(1)).reference(&handle)), [(6, 0)]);
         assert_eq!(run(Task::new(Piece::new(2)).reference(&copy)), [(6, 0)]);
         assert_eq!(run(Task::new(Piece::new(3)).reference(&other).reference(&copy)), [(4, 0), (6, 0)]);
-        assert_eq!(
-            run(Task::new(Piece::new(4)).reference(&handle).reference(&copy)),
-            [(6, 0)],
-            "named twice, used once"
-        );
         assert_eq!(prepares.load(Ordering::SeqCst), 2);
+    });
+}
+
+/// A task may name the same content several times: it is there at each place, and prepared once.
+#[test]
+fn equal_references_are_there_at_each_place_and_prepared_once() {
+    bounded(|| {
+        let orchestrator = Orchestrator::builder().cpu(1).build();
+        let (work, prepares) = counting();
+        let work = orchestrator.register(work);
+        let handle = orchestrator.upload(&work, vec![1, 2, 3]);
+        let (copy, other) = (Reference::new(vec![1, 2, 3]), Reference::new(vec![4]));
+        let named = [&copy, &other, &handle, &other, &copy];
+        let task = named.iter().fold(Task::new(Piece::new(1)), |task, reference| task.reference(reference));
+        let done = orchestrator.run(&work, task).unwrap();
+        assert_eq!(done.output.references, [(6, 0), (4, 0), (6, 0), (4, 0), (6, 0)]);
+        assert_eq!((prepares.load(Ordering::SeqCst), done.report.reference_misses), (2, 2));
+        let twice = Task::new(Piece::new(2)).reference(&other).reference(&other);
+        assert_eq!(orchestrator.run(&work, twice).unwrap().output.references, [(4, 0), (4, 0)]);
+        assert_eq!(prepares.load(Ordering::SeqCst), 2);
+        orchestrator.shutdown(plimsoll_runtime::Shutdown::Cancel);
     });
 }
 

@@ -1,0 +1,219 @@
+//! Reads one device's memory on a thread of its own: a driver may take long to answer, or for ever.
+//! Never holds a lock while it asks the device, and nobody else asks it: who wants a reading asks the reader and goes on.
+//! Invariant: a reading that was asked for begins after it was asked for (`tests::loom_no_ask_is_lost`), and readings
+//! arrive in the order in which they were taken, because there is one thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::DeviceId;
+use plimsoll_core::line::{Margin, Memory};
+
+use crate::device::Device;
+use crate::shared::Shared;
+use crate::sync::{Condvar, Mutex, MutexGuard, lock};
+use crate::wait::Wait;
+
+/// How long whoever places a task waits for a reading that it asked for. Most take well below a millisecond; a driver
+/// that needs longer is not worth a pause of its caller. One that is already beyond this is not waited for at all.
+pub(crate) const ANSWER_WAIT_MAX: Duration = Duration::from_millis(5);
+
+/// Where a reader sleeps, and where those sleep who wait for it.
+pub(crate) struct MemoryReader {
+    state: Mutex<State>,
+    asked: Condvar,
+    answered: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// How often somebody asked.
+    asks: u64,
+    /// The asks that the reading under way, or else the last one, answers.
+    begun: u64,
+    /// The asks that were answered.
+    answered: u64,
+    /// Since when the device has been asked, while it is.
+    reading_since: Option<Instant>,
+    /// Whether any reading ever came.
+    is_known: bool,
+    closing: bool,
+}
+
+/// An ask, to wait for its answer.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Ask {
+    number: u64,
+    /// The device has not answered the ask before for so long that it is not worth waiting for.
+    pub(crate) hangs: bool,
+}
+
+impl MemoryReader {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State::default()), asked: Condvar::new(), answered: Condvar::new() })
+    }
+
+    /// Asks for a reading that begins from now on.
+    pub(crate) fn ask(&self) -> Ask {
+        let mut state = lock(&self.state);
+        state.asks += 1;
+        let hangs = state.reading_since.is_some_and(|since| since.elapsed() > ANSWER_WAIT_MAX);
+        let ask = Ask { number: state.asks, hangs };
+        drop(state);
+        self.asked.notify_one();
+        ask
+    }
+
+    /// Waits until the device's memory was read for this ask, or could not be.
+    pub(crate) fn wait(&self, ask: Ask, wait: Wait) {
+        let mut state = lock(&self.state);
+        while state.answered < ask.number && !state.closing {
+            let Some(nap) = wait.nap() else { return };
+            state = self.answered.wait_timeout(state, nap).map_or_else(|gone| gone.into_inner().0, |ok| ok.0);
+        }
+    }
+
+    /// Waits for the device's first reading as long as it takes, if there was none yet; says whether there is one now.
+    pub(crate) fn wait_for_the_first(&self) -> bool {
+        if !lock(&self.state).is_known {
+            let ask = self.ask();
+            self.wait(ask, Wait::Forever);
+        }
+        lock(&self.state).is_known
+    }
+
+    /// The reader's thread may go, and nobody waits for it any more.
+    pub(crate) fn close(&self) {
+        lock(&self.state).closing = true;
+        self.asked.notify_all();
+        self.answered.notify_all();
+    }
+
+    /// Sleeps until somebody asks; `false` when it is over.
+    fn next(&self) -> bool {
+        let mut state = lock(&self.state);
+        while state.begun == state.asks && !state.closing {
+            state = self.asked.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        self.begin(state)
+    }
+
+    fn begin(&self, mut state: MutexGuard<'_, State>) -> bool {
+        state.begun = state.asks;
+        state.reading_since = Some(Instant::now());
+        !state.closing
+    }
+
+    fn answer(&self, came: bool) {
+        let mut state = lock(&self.state);
+        state.answered = state.begun;
+        state.reading_since = None;
+        state.is_known |= came;
+        drop(state);
+        self.answered.notify_all();
+    }
+}
+
+/// What a reader needs. While it asks the device it holds nothing of the orchestrator, so that one that hangs for ever
+/// keeps nothing alive but the device.
+pub(crate) struct Reading {
+    pub(crate) shared: Weak<Shared>,
+    pub(crate) reader: Arc<MemoryReader>,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) id: DeviceId,
+    pub(crate) margin: Margin,
+}
+
+impl Reading {
+    /// Reads whenever somebody asks, until the orchestrator closes.
+    pub(crate) fn read_until_closing(&self) {
+        while self.reader.next() {
+            self.begins();
+            // A device's own code may panic: its last reading then goes on counting.
+            let figures = catch_unwind(AssertUnwindSafe(|| self.figures())).ok();
+            let came = figures.is_some();
+            if let Some((memory, margin)) = figures {
+                self.arrived(memory, margin);
+            }
+            self.reader.answer(came);
+        }
+    }
+
+    fn figures(&self) -> (Memory, Margin) {
+        self.device.memory().for_the_line(self.device.overhead(), self.margin)
+    }
+
+    fn begins(&self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        shared.lock().scheduler.memory_reading_begins(self.id);
+    }
+
+    fn arrived(&self, memory: Memory, margin: Margin) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut state = shared.lock();
+        let now = shared.now();
+        state.scheduler.set_margin(self.id, margin);
+        state.scheduler.set_memory(now, self.id, memory);
+        shared.release(state);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use loom::sync::atomic::{AtomicU64, Ordering};
+    use loom::thread;
+
+    use super::*;
+
+    /// Whoever asks is answered by a reading that began after it asked, whatever the reader was doing.
+    #[test]
+    fn loom_no_ask_is_lost() {
+        loom::model(|| {
+            let reader = MemoryReader::new();
+            // What the device would say: it changes before each ask.
+            let figure = loom::sync::Arc::new(AtomicU64::new(0));
+            let seen = loom::sync::Arc::new(AtomicU64::new(0));
+            let reads = {
+                let (reader, figure, seen) = (Arc::clone(&reader), figure.clone(), seen.clone());
+                thread::spawn(move || {
+                    while reader.next() {
+                        seen.store(figure.load(Ordering::SeqCst), Ordering::SeqCst);
+                        reader.answer(true);
+                    }
+                })
+            };
+            let asks = {
+                let (reader, figure, seen) = (Arc::clone(&reader), figure.clone(), seen.clone());
+                thread::spawn(move || {
+                    figure.fetch_add(1, Ordering::SeqCst);
+                    let ask = reader.ask();
+                    reader.wait(ask, Wait::Forever);
+                    assert!(seen.load(Ordering::SeqCst) >= 1, "an old reading answers it");
+                })
+            };
+            figure.fetch_add(1, Ordering::SeqCst);
+            reader.ask();
+            asks.join().unwrap();
+            reader.close();
+            reads.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_closing_ends_every_wait() {
+        loom::model(|| {
+            let reader = MemoryReader::new();
+            let waits = {
+                let reader = Arc::clone(&reader);
+                thread::spawn(move || {
+                    let ask = reader.ask();
+                    reader.wait(ask, Wait::Forever);
+                })
+            };
+            reader.close();
+            waits.join().unwrap();
+            assert!(!reader.next());
+        });
+    }
+}
