@@ -236,7 +236,12 @@ fn start_readers(shared: &Arc<Shared>, margin: Margin) -> Vec<JoinHandle<()>> {
     let reader = |(at, opened): (usize, &Opened)| {
         let (reader, device) = (Arc::clone(&opened.memory), Arc::clone(&opened.device));
         let reading = Reading { shared: Arc::downgrade(shared), reader, device, id: DeviceId(at as u16), margin };
-        spawn(format!("plimsoll-memory-{at}"), move || reading.read_until_closing())
+        let thread = spawn(format!("plimsoll-memory-{at}"), move || reading.read_until_closing());
+        if thread.is_none() {
+            // Nobody will ever answer: who waits for its memory should know.
+            opened.memory.close();
+        }
+        thread
     };
     shared.devices.iter().enumerate().filter_map(reader).collect()
 }

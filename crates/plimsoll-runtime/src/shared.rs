@@ -22,8 +22,8 @@ use crate::opening::Try;
 use crate::sync::{Mutex, lock};
 use crate::wait::Wait;
 
-/// How long ago readings of memory were asked for when they are asked for again.
-const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
+/// How long ago readings of memory were asked for when they are asked for again: while there is work, this often.
+pub(crate) const MEMORY_AGE_MAX: Nanos = Nanos::millis(200);
 /// From this age on readings are so old that whoever places a task waits a moment for new ones. While there is work the
 /// watchdog asks more often; so this is the first task after a pause.
 const MEMORY_STALE: Nanos = Nanos::millis(300);
@@ -248,13 +248,18 @@ impl Shared {
 
     /// Asks for new readings of every device's memory if the last were asked for too long ago. Nobody waits for them.
     pub(crate) fn ask_for_memory(&self) {
-        drop(self.ask_if_older(MEMORY_AGE_MAX));
+        drop(self.ask_if_old());
+    }
+
+    /// How long until readings are to be asked for again.
+    pub(crate) fn memory_due(&self, now: Moment) -> Nanos {
+        MEMORY_AGE_MAX - now.since(Moment(self.memory_asked_at.load(Ordering::Relaxed)))
     }
 
     /// As [`Shared::ask_for_memory`]; after a long pause it also waits a moment for the answers, so that the first task
     /// is placed by what is free now. A device that does not answer in time is placed by its last reading.
     pub(crate) fn refresh_memory(&self) {
-        let Some((age, asks)) = self.ask_if_older(MEMORY_AGE_MAX) else { return };
+        let Some((age, asks)) = self.ask_if_old() else { return };
         if age < MEMORY_STALE {
             return;
         }
@@ -264,10 +269,10 @@ impl Shared {
     }
 
     /// Asks every reader, unless somebody has lately: one thread at a time does it. Says how long ago the last ask was.
-    fn ask_if_older(&self, than: Nanos) -> Option<(Nanos, Vec<Ask>)> {
+    fn ask_if_old(&self) -> Option<(Nanos, Vec<Ask>)> {
         let (now, asked_at) = (self.now(), self.memory_asked_at.load(Ordering::Relaxed));
         let age = now.since(Moment(asked_at));
-        if age < than {
+        if age < MEMORY_AGE_MAX {
             return None;
         }
         let claimed = self.memory_asked_at.compare_exchange(asked_at, now.0, Ordering::Relaxed, Ordering::Relaxed);

@@ -10,10 +10,7 @@ use plimsoll_core::scheduler::Order;
 
 use crate::monitor::Guard;
 use crate::opening::{self, How};
-use crate::shared::{Shared, Stage, State};
-
-/// How often readings of memory are asked for and stalls are looked for while there is work.
-const ROUND: Duration = Duration::from_millis(250);
+use crate::shared::{MEMORY_AGE_MAX, Shared, Stage, State};
 
 /// Attends until the orchestrator closes, whatever panics on the way.
 pub(crate) fn attend(shared: &Arc<Shared>) {
@@ -44,12 +41,13 @@ fn wait_for_orders(shared: &Shared) -> Option<Vec<Order>> {
             shared.release(state);
             return Some(orders);
         }
-        let due = state.scheduler.next_tick().into_iter().chain(limit).min();
-        let until_due = due.map(|due| Duration::from(due.since(now)));
         let busy = state.scheduler.unsettled() > 0;
-        let nap = if busy { Some(until_due.map_or(ROUND, |due| due.min(ROUND))) } else { until_due };
-        state.watchdog_dozes = nap.is_none_or(|nap| nap > ROUND);
-        state = shared.release_to_wait(state, shared.watchdog_condvar(), nap);
+        // While there is work, memory is read over and over.
+        let memory = busy.then(|| now + shared.memory_due(now));
+        let due = state.scheduler.next_tick().into_iter().chain(limit).chain(memory).min();
+        let nap = due.map(|due| due.since(now));
+        state.watchdog_dozes = nap.is_none_or(|nap| nap > MEMORY_AGE_MAX);
+        state = shared.release_to_wait(state, shared.watchdog_condvar(), nap.map(Duration::from));
         state.watchdog_dozes = false;
         if busy && state.orders.is_empty() {
             shared.release(state);

@@ -94,7 +94,16 @@ fn equal_references_are_there_at_each_place_and_prepared_once() {
         let twice = Task::new(Piece::new(2)).reference(&other).reference(&other);
         assert_eq!(orchestrator.run(&work, twice).unwrap().output.references, [(4, 0), (4, 0)]);
         assert_eq!(prepares.load(Ordering::SeqCst), 2);
-        orchestrator.shutdown(plimsoll_runtime::Shutdown::Cancel);
+        // Refused and submitted again, it is still the same task.
+        let (small, leave) = (Orchestrator::builder().cpu(1).queue_limit(1).build(), crate::bounded::Gate::default());
+        let registered = small.register(counting().0);
+        let entered = crate::bounded::Gate::default();
+        let held = small.submit(&registered, Task::new(Piece::new(3).held(&entered, &leave))).unwrap();
+        let twice = Task::new(Piece::new(4)).reference(&copy).reference(&other).reference(&copy);
+        let refused = small.try_submit(&registered, twice).err().expect("the queue is full");
+        leave.open();
+        within(held, "the first").unwrap();
+        assert_eq!(small.run(&registered, *refused.task).unwrap().output.references, [(6, 0), (4, 0), (6, 0)]);
     });
 }
 

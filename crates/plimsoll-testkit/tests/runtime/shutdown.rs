@@ -161,3 +161,36 @@ fn an_idle_orchestrator_closes_at_once() {
         }
     });
 }
+
+/// An inbox and a `run_all` live on when their orchestrator goes: whoever waits in one is told, however long it would.
+#[test]
+fn whoever_waits_for_queue_space_is_told() {
+    bounded(|| {
+        let builder = Orchestrator::builder().cpu(1).queue_limit(1).submit_wait_max(Duration::MAX);
+        let orchestrator = builder.build();
+        let work = orchestrator.register(Scripted::default());
+        let (entered, leave) = (Gate::default(), Gate::default());
+        let held = orchestrator.submit(&work, Task::new(Piece::new(1).held(&entered, &leave))).unwrap();
+        entered.pass();
+        let mut inbox = orchestrator.inbox(&work);
+        let results = orchestrator.run_all(&work, (0..3).map(|n| Task::new(Piece::new(n))));
+        let (waits, waiting) = std::sync::mpsc::channel();
+        let told = waits.clone();
+        let submitter = std::thread::spawn(move || {
+            waits.send(()).unwrap();
+            inbox.submit(Task::new(Piece::new(2))).err().map(|refused| refused.reason)
+        });
+        let caller = std::thread::spawn(move || {
+            told.send(()).unwrap();
+            results.map(|result| result.err().map(|failed| failed.error)).collect::<Vec<_>>()
+        });
+        (0..2).for_each(|_| waiting.recv().unwrap());
+        let closer = std::thread::spawn(move || orchestrator.shutdown(Shutdown::Cancel));
+        assert_eq!(submitter.join().unwrap(), Some(plimsoll_core::SubmitRefusal::ShuttingDown));
+        let ended = caller.join().unwrap();
+        assert!(!ended.is_empty() && ended.iter().all(|error| matches!(error, Some(TaskError::ShutDown))), "{ended:?}");
+        leave.open();
+        assert!(within(held, "the one that ran").is_err());
+        closer.join().unwrap();
+    });
+}
