@@ -161,7 +161,8 @@ impl Reading {
 
 #[cfg(all(test, loom))]
 mod tests {
-    use loom::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use loom::thread;
 
     use super::*;
@@ -171,30 +172,22 @@ mod tests {
     fn loom_no_ask_is_lost() {
         loom::model(|| {
             let reader = MemoryReader::new();
-            // What the device would say: it changes before each ask.
-            let figure = loom::sync::Arc::new(AtomicU64::new(0));
-            let seen = loom::sync::Arc::new(AtomicU64::new(0));
+            // What the device would say, and what was read of it. Not loom's: the reader's lock is what orders them.
+            let figures = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
             let reads = {
-                let (reader, figure, seen) = (Arc::clone(&reader), figure.clone(), seen.clone());
+                let (reader, figures) = (Arc::clone(&reader), Arc::clone(&figures));
                 thread::spawn(move || {
                     while reader.next() {
-                        seen.store(figure.load(Ordering::SeqCst), Ordering::SeqCst);
+                        figures[1].store(figures[0].load(Ordering::SeqCst), Ordering::SeqCst);
                         reader.answer(true);
                     }
                 })
             };
-            let asks = {
-                let (reader, figure, seen) = (Arc::clone(&reader), figure.clone(), seen.clone());
-                thread::spawn(move || {
-                    figure.fetch_add(1, Ordering::SeqCst);
-                    let ask = reader.ask();
-                    reader.wait(ask, Wait::Forever);
-                    assert!(seen.load(Ordering::SeqCst) >= 1, "an old reading answers it");
-                })
-            };
-            figure.fetch_add(1, Ordering::SeqCst);
             reader.ask();
-            asks.join().unwrap();
+            figures[0].store(1, Ordering::SeqCst);
+            let ask = reader.ask();
+            reader.wait(ask, Wait::Forever);
+            assert_eq!(figures[1].load(Ordering::SeqCst), 1, "an old reading does not answer it");
             reader.close();
             reads.join().unwrap();
         });
