@@ -63,7 +63,7 @@ fn an_overdrawn_line_is_made_good_before_anything_new_is_promised() {
         settle(&mut scheduler, Moment(1), &run, None);
     }
     assert_eq!(scheduler.ledger().promised(device), Bytes(600), "two idle sessions");
-    let memory = |free| Memory { capacity: Bytes(1_000), free: Bytes(free), ours: Bytes::ZERO };
+    let memory = |free| Memory { capacity: Bytes(1_000), free: Bytes(free), ..Memory::default() };
     scheduler.set_memory(Moment(2), device, memory(350));
     scheduler.submit(Moment(3), shaped(3), ()).unwrap();
     assert!(scheduler.take(Moment(3), device).is_none(), "400 of 350");
