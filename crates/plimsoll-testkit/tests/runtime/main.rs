@@ -9,6 +9,7 @@ mod deadlines;
 mod device_faults;
 mod hung;
 mod identity;
+mod learning;
 mod leases;
 mod memory;
 mod panics;

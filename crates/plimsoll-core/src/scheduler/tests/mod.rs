@@ -4,6 +4,7 @@ mod deadlines;
 mod estimates;
 mod faults;
 mod late;
+mod learning;
 mod memory;
 mod offers;
 mod order;
