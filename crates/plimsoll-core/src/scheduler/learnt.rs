@@ -190,8 +190,10 @@ impl Fact {
             }
             Happened::RanOut { failed: FailedAt { units, bytes, free, step, until }, moment } => {
                 let failed = FailedCell::out_of_memory(key, units, bytes, moment, software, at);
-                let dated = |failed: FailedCell| failed.until_at_most(date.of_end(until));
-                failed.map(|failed| failures.remember(dated(failed.with_free(free).with_step(step))));
+                if let Some(failed) = failed {
+                    let failed = failed.with_free(free).with_step(step).until_at_most(date.of_end(until));
+                    failures.remember(failed);
+                }
             }
         }
     }

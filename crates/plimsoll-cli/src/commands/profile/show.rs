@@ -3,7 +3,6 @@
 use clap::Args as ClapArgs;
 use comfy_table::{Cell as TableCell, CellAlignment};
 use plimsoll::machine::{Listed, Machine};
-use plimsoll::profile;
 use plimsoll_core::profile::{Cell, CellKey, Freshness, Machine as Hardware, Measured, Profile, Stale};
 use plimsoll_core::{Nanos, UnixSeconds};
 use plimsoll_runtime::profile_file::ProfileFile;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::line::Memory;
 use crate::profile::{CellKey, FailedCell, Machine, Profile, UnsupportedCell};
 use crate::scheduler::Candidate;
 use crate::{Ailment, MemoryMoment, Refusal, TaskError, UnixSeconds};
@@ -14,11 +13,6 @@ fn second(n: u64) -> Moment {
 
 fn out_of_memory() -> Option<Fault> {
     Some(Fault::OutOfMemory { moment: MemoryMoment::Run, wanted: Bytes(10) })
-}
-
-/// Of 1000 bytes, others leave this much.
-fn others_leave(scheduler: &mut Scheduler<Nothing>, now: Moment, device: DeviceId, free: u64) {
-    scheduler.set_memory(now, device, Memory { capacity: Bytes(1_000), free: Bytes(free), ours: Bytes::ZERO });
 }
 
 /// Why the GPU's rung is refused, if it is.
