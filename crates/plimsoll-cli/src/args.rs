@@ -45,7 +45,7 @@ Environment:
   PLIMSOLL_MEMORY_LIMIT=SIZE  as --memory-limit
   PLIMSOLL_NO_GPU=1           as --no-gpu
   PLIMSOLL_SOFTWARE_GPU=1     as --software-gpu
-  PLIMSOLL_PROFILE=FILE       keep the profile in this file";
+  PLIMSOLL_PROFILE=FILE       keep the profile in this file, instead of one for each machine in the cache folder";
 
 #[cfg(test)]
 mod tests {

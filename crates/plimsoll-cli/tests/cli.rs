@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use plimsoll::profile;
-use plimsoll_core::profile::{Cell, CellKey, FailedCell, Machine, Profile};
+use plimsoll_core::profile::{Cell, CellKey, FailedCell, Machine, Profile, UnsupportedCell};
 use plimsoll_core::{Bytes, MemoryMoment, Nanos};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::profile_file::ProfileFile;
@@ -293,11 +293,15 @@ fn measured(machine: Machine) -> Profile {
     let mut learnt = Cell::default();
     learnt.learn_open(Nanos::millis(12));
     (10..24).step_by(2).for_each(|octave| learnt.learn_run(1 << octave, Nanos(100 << octave)));
-    let key = CellKey::new("blur", "cpu", &CpuDevice::open().facts().key);
+    let key_of = |rung| CellKey::new("blur", rung, &CpuDevice::open().facts().key);
+    let key = key_of("cpu");
     let mut profile = Profile::new(machine, SOFTWARE, today());
     profile.record(&key, &mut learnt, today());
     let failed = FailedCell::out_of_memory(key, 1 << 30, Bytes::gib(9), MemoryMoment::Run, SOFTWARE, today());
-    profile.failures_mut().remember(failed.expect("it happened"));
+    let unsupported = UnsupportedCell::new(key_of("gpu-full"), "no f64", SOFTWARE, today());
+    profile.failures_mut().remember_unsupported(unsupported);
+    let failed = failed.expect("it happened").with_free(Some(Bytes::gib(2))).with_step(3);
+    profile.failures_mut().remember(failed);
     profile
 }
 
@@ -322,14 +326,23 @@ fn a_profile_is_shown_exported_imported_and_forgotten() {
 
     ProfileFile::at(&file).save(&measured(profile::hardware()), today()).expect("saved");
     let shown = printed(&mut profile_command(&file, &["show"]));
-    for part in ["fresh", "blur", "cpu", "12.0 ms", "1024 in 102.4 µs", "Memory ran out"] {
+    for part in ["fresh", "blur", "cpu", "12.0 ms", "1024 in 102.4 µs", "Memory ran out", "with 2.0 GiB free", "no f64"]
+    {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let report = json(&mut profile_command(&file, &["show", "--json"]));
     assert_eq!((&report["profile"]["state"], &report["cells"][0]["device"]), (&"fresh".into(), &"cpu".into()));
     assert_eq!(report["cells"][0]["sizes"].as_array().expect("a list").len(), 7);
+    let failure = &report["failures"][0];
+    assert_eq!((&failure["free"], &failure["step"]), (&Bytes::gib(2).0.into(), &3.into()));
+    assert_eq!(report["unsupported"][0]["detail"], "no f64");
 
     printed(&mut profile_command(&file, &["export", copy_name]));
+    assert!(printed(&mut profile_command(&file, &["forget", "sum"])).contains("No failure of sum"));
+    assert!(printed(&mut profile_command(&file, &["forget"])).contains("Forgot 2 failures"));
+    let report = json(&mut profile_command(&file, &["show", "--json"]));
+    assert_eq!((&report["failures"], &report["unsupported"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+    assert_eq!(report["cells"].as_array().expect("a list").len(), 1, "what was measured stays");
     assert!(printed(&mut profile_command(&file, &["clear"])).contains("Forgot"));
     assert!(printed(&mut profile_command(&file, &["clear"])).contains("There was no profile"));
     assert!(printed(&mut profile_command(&file, &["import", copy_name])).contains("Took over 1 cells"));
@@ -346,9 +359,31 @@ fn a_profile_of_another_machine_is_refused_with_the_reason() {
     assert_eq!(code, 1);
     assert!(said.starts_with("error:") && said.contains("it was measured on"), "{said}");
     assert!(!file.exists());
+    let (code, said) = refused(plimsoll(&["bench", "--quick", "--no-gpu"]).env("PLIMSOLL_PROFILE", &foreign));
+    assert_eq!(code, 1);
+    assert!(said.contains("another machine's") && said.contains("PLIMSOLL_PROFILE"), "{said}");
     let (code, said) = refused(&mut profile_command(&file, &["export", "nowhere.toml"]));
     assert_eq!(code, 1);
     assert!(said.contains("plimsoll bench"), "{said}");
+}
+
+/// Without `PLIMSOLL_PROFILE` each machine has its own file; one that is shared with another machine is left alone.
+#[test]
+fn the_cache_folder_holds_a_file_for_each_machine() {
+    let folder = folder();
+    let command = |words: &[&str]| {
+        let mut command = plimsoll(&["profile"]);
+        command.args(words).env("HOME", folder.path()).env("XDG_CACHE_HOME", folder.path().join("cache"));
+        command
+    };
+    let path = printed(&mut command(&["path"]));
+    let path = Path::new(path.trim_end());
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+    assert!(name.starts_with("profile-") && name.ends_with(".toml"), "{name}");
+    let common = path.with_file_name("profile.toml");
+    ProfileFile::at(&common).save(&measured(profile::hardware()), today()).expect("saved");
+    assert_eq!(json(&mut command(&["show", "--json"]))["profile"]["state"], "fresh", "taken over");
+    assert!(path.exists() && !common.exists());
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub enum Refusal {
         /// The size at which it failed.
         units: u64,
     },
+    /// The device cannot do this rung at all, as it said before.
+    Unsupported,
     /// This task already tried it.
     TriedAlready,
     /// Another choice finishes sooner.
@@ -65,6 +67,9 @@ impl fmt::Display for Refusal {
             Self::Gone(ailment) => write!(f, "device gone: {ailment}"),
             Self::DoesNotFit(shortfall) => write!(f, "{shortfall}"),
             Self::FailedBefore { units } => write!(f, "ran out of memory before at {units} units"),
+            Self::Unsupported => {
+                write!(f, "not supported by this device, as it said before; a new driver may, or forget what failed")
+            }
             Self::TriedAlready => write!(f, "tried already"),
             Self::FinishesLater { by } => write!(f, "would finish {by} later"),
             Self::SequenceElsewhere => write!(f, "its sequence is on another device"),

@@ -122,6 +122,13 @@ impl Builder {
         self
     }
 
+    /// How long a size that ran out of memory is not tried again, the first time; 2 s unless set. Each further time it is
+    /// twice as long, up to an hour; clearly more free memory, a success, or [`Orchestrator::forget_failures`] ends it.
+    pub fn memory_retry_first(mut self, span: Duration) -> Self {
+        self.config.memory_retry_first = span.into();
+        self
+    }
+
     /// How long a task waits for a device that could take it to come back.
     pub fn device_wait_max(mut self, span: Duration) -> Self {
         self.config.device_wait_max = span.into();
@@ -173,7 +180,8 @@ impl Builder {
         self
     }
 
-    /// Measures everything anew: the profile given is not loaded, and what is learnt takes its place.
+    /// Measures anew: the profile given is not loaded, and what is learnt takes the place of what it holds of the same
+    /// workloads, rungs and devices. What it holds of others stays.
     pub fn measure_anew(mut self) -> Self {
         self.anew = true;
         self
@@ -209,7 +217,7 @@ impl Builder {
     fn learning(&mut self) -> Option<Learning> {
         let (file, machine) = self.profile.take()?;
         let machine = machine.unwrap_or_else(|| machine_of(self.devices.iter().map(|device| device.facts())));
-        Some(Learning { file, machine, devices: device_keys(&self.devices), anew: self.anew })
+        Some(Learning::new(file, machine, device_keys(&self.devices), self.anew))
     }
 
     fn scheduler(&self, clock: Clock, learning: Option<&Learning>) -> crate::Core {

@@ -15,7 +15,7 @@ use crate::builder::Builder;
 use crate::device::DeviceFacts;
 use crate::inbox::Inbox;
 use crate::job::{ReplyChannel, TaskFailure, TaskResult};
-use crate::learnt::Learning;
+use crate::learnt::{self, Learning};
 use crate::lease::Lease;
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
@@ -323,6 +323,26 @@ impl Orchestrator {
             Some(learning) => learning.save(&self.shared),
             None => Ok(()),
         }
+    }
+
+    /// Forgets where memory ran out and what devices cannot do, in the profile file too: everything is tried again.
+    ///
+    /// # Errors
+    /// Why the profile could not be changed; here it is forgotten all the same.
+    pub fn forget_failures(&self) -> Result<(), crate::profile_file::ProfileFileError> {
+        learnt::forget_failures(&self.shared, self.learning.as_ref(), None)
+    }
+
+    /// The same of one workload only.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::forget_failures`].
+    pub fn forget_failures_of<W: Workload>(
+        &self,
+        workload: &Registered<W>,
+    ) -> Result<(), crate::profile_file::ProfileFileError> {
+        let of = (workload.known.id_at(&self.shared), workload.workload().name());
+        learnt::forget_failures(&self.shared, self.learning.as_ref(), Some(of))
     }
 
     /// Stops: takes no more tasks in, lets those that are here end as asked, and waits for the workers.

@@ -69,7 +69,7 @@ pub(crate) struct Known<W> {
 
 impl<W> Known<W> {
     /// Its id here; one that nobody has, if it was registered with another orchestrator.
-    fn id_at(&self, shared: &Shared) -> WorkloadId {
+    pub(crate) fn id_at(&self, shared: &Shared) -> WorkloadId {
         if self.owner == shared.id { self.id } else { WorkloadId::NONE }
     }
 

@@ -7,15 +7,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::profile::{Cell, CellKey, DeviceSummary, FailedCell, Freshness, Machine, Origin, Profile};
+use plimsoll_core::profile::{
+    Cell, CellKey, DeviceSummary, FailedCell, Freshness, Machine, Origin, Profile, UnsupportedCell,
+};
 use plimsoll_core::{Bytes, DeviceKind, MemoryMoment, Nanos, UnixSeconds};
-use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError, Warning};
+use plimsoll_runtime::profile_file::{MACHINES_MAX, ProfileFile, ProfileFileError, Warning};
 use tempfile::TempDir;
 
 const NOW: UnixSeconds = UnixSeconds(1_760_000_000);
 const SOFTWARE: &str = "0.1.0";
 
-/// Set for a process that this test starts of itself: `path`, the writer's name, how many cells it writes.
+/// Set for a process that this test starts of itself: the folder, the writer's name, how many cells it writes.
 const WRITER: [&str; 3] = ["PLIMSOLL_TEST_WRITER_PATH", "PLIMSOLL_TEST_WRITER_NAME", "PLIMSOLL_TEST_WRITER_COUNT"];
 
 /// Until a started process does its part. Only a hang takes so long.
@@ -56,6 +58,21 @@ fn place() -> (TempDir, ProfileFile) {
     (folder, file)
 }
 
+/// The folder that machines share.
+fn shared(folder: &TempDir) -> PathBuf {
+    folder.path().join("cache/plimsoll")
+}
+
+fn of_home(folder: &Path) -> ProfileFile {
+    ProfileFile::of_machine_in(folder, &home())
+}
+
+fn learnt_on(machine: &Machine, name: &str) -> Profile {
+    let mut profile = Profile::new(machine.clone(), SOFTWARE, NOW);
+    learn(&mut profile, name);
+    profile
+}
+
 fn suffixed(file: &ProfileFile, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", file.path().display()))
 }
@@ -82,7 +99,7 @@ impl Drop for Writer {
 fn start_writer(file: &ProfileFile, name: &str, count: usize) -> Writer {
     let started = Command::new(env::current_exe().expect("this binary"))
         .args(["--exact", "writer_process", "--test-threads=1"])
-        .env(WRITER[0], file.path())
+        .env(WRITER[0], file.path().parent().expect("a folder"))
         .env(WRITER[1], name)
         .env(WRITER[2], count.to_string())
         .stdout(Stdio::null())
@@ -97,7 +114,8 @@ fn writer_process() {
     if let Ok(path) = env::var(WRITER[0]) {
         return write_as_told(&path);
     }
-    let (_folder, file) = place();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = of_home(&shared(&folder));
     let ended = start_writer(&file, "alone", 3).0.wait().expect("ours");
     assert!(ended.success(), "{ended:?}");
     assert_eq!(whole(&file).cells().len(), 3);
@@ -108,7 +126,7 @@ fn writer_process() {
 fn write_as_told(path: &str) {
     let text = |at: usize| env::var(WRITER[at]).expect("set by start_writer");
     let (name, count): (String, usize) = (text(1), text(2).parse().expect("a number"));
-    let file = ProfileFile::at(path).with_lock_wait(PATIENCE);
+    let file = of_home(Path::new(path)).with_lock_wait(PATIENCE);
     for i in 0..count {
         file.save(&learnt(&format!("{name}-{i}")), NOW).expect("saved");
     }
@@ -117,7 +135,8 @@ fn write_as_told(path: &str) {
 #[test]
 fn no_update_is_lost_between_processes() {
     const CELLS: usize = 100;
-    let (_folder, file) = place();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = of_home(&shared(&folder));
     file.save(&empty(), NOW).expect("saved");
     let mut writers = [start_writer(&file, "a", CELLS), start_writer(&file, "b", CELLS)];
     let mut seen = 0;
@@ -141,7 +160,8 @@ fn no_update_is_lost_between_processes() {
 #[test]
 fn a_killed_writer_leaves_a_whole_file_and_no_lock() {
     const ROUNDS: u64 = 25;
-    let (_folder, file) = place();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = of_home(&shared(&folder));
     for round in 0..ROUNDS {
         let name = format!("child{round}");
         let writer = start_writer(&file, &name, usize::MAX);
@@ -311,4 +331,155 @@ fn a_place_that_cannot_be_written_is_named() {
     let file = ProfileFile::at(blocked.join("profile.toml"));
     let error = file.save(&learnt("a"), NOW).expect_err("a file is no folder");
     assert!(error.to_string().contains(&blocked.display().to_string()), "{error}");
+}
+
+#[test]
+fn the_profile_of_another_machine_is_never_written_over() {
+    let (folder, file) = place();
+    file.save(&learnt("a"), NOW).expect("saved");
+    let other = machine("Arc", "1");
+    let theirs = learnt_on(&other, "b");
+    let exported = folder.path().join("shared.toml");
+    ProfileFile::at(&exported).save(&theirs, NOW).expect("saved");
+    let here = Origin { machine: &other, software: SOFTWARE };
+    let refused = [
+        file.save(&theirs, NOW).map(|_| ()),
+        file.save_anew(&theirs, NOW).map(|_| ()),
+        file.replace(&theirs),
+        file.import(&exported, here, NOW).map(|_| ()),
+        file.forget_failures(here, None, NOW).map(|_| ()),
+    ];
+    for refused in refused {
+        let error = refused.expect_err("it is of another machine");
+        assert!(matches!(error, ProfileFileError::Occupied { .. }), "{error}");
+        assert!(error.to_string().contains("RTX 5070") && error.to_string().contains("PLIMSOLL_PROFILE"), "{error}");
+    }
+    assert_eq!(whole(&file), learnt("a"));
+    assert!(file.clear().expect("whoever asks for that means it"));
+    file.save(&theirs, NOW).expect("nobody's place");
+}
+
+#[test]
+fn each_machine_has_its_own_file_in_a_shared_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let machines = [home(), machine("RTX 5070", "590.0"), machine("Arc", "1"), machine("none", "")];
+    let file = |machine: &Machine| ProfileFile::of_machine_in(folder.path(), machine);
+    for (at, machine) in machines.iter().enumerate() {
+        assert!(file(machine).load(NOW).expect("readable").profile.is_none());
+        file(machine).save(&learnt_on(machine, &format!("w{at}")), NOW).expect("saved");
+    }
+    for (at, machine) in machines.iter().enumerate() {
+        let kept = whole(&file(machine));
+        assert_eq!(kept.cells().map(|(key, _)| key.workload().to_owned()).collect::<Vec<_>>(), [format!("w{at}")]);
+    }
+    assert!(file(&home()).clear().expect("cleared"));
+    assert!(whole(&file(&machines[2])).cell(&key("w2")).is_some(), "only one's own is cleared");
+}
+
+#[test]
+fn what_this_machine_wrote_before_each_had_its_own_file_is_taken_over_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let common = ProfileFile::at(folder.path().join("profile.toml"));
+    common.save(&learnt("before"), NOW).expect("saved");
+    let other = machine("Arc", "1");
+    ProfileFile::of_machine_in(folder.path(), &other).save(&learnt_on(&other, "b"), NOW).expect("saved");
+    assert!(common.path().exists(), "it is not that machine's");
+
+    let ours = of_home(folder.path());
+    assert!(whole(&ours).cell(&key("before")).is_some());
+    assert!(!common.path().exists());
+    // An earlier version that is still in use begins a new one; it is left alone.
+    common.save(&learnt("earlier version"), NOW).expect("saved");
+    ours.save(&learnt("now"), NOW).expect("saved");
+    assert!(whole(&ours).cell(&key("earlier version")).is_none() && common.path().exists());
+    assert!(whole(&ours).cell(&key("before")).is_some() && whole(&ours).cell(&key("now")).is_some());
+}
+
+#[test]
+fn what_is_taken_over_is_there_for_whatever_is_done_first() {
+    let first: [fn(&ProfileFile, &Path); 3] = [
+        |file, _| drop(file.save(&learnt("now"), NOW).expect("saved")),
+        |file, folder| file.export(&folder.join("copy.toml"), NOW).expect("exported"),
+        |file, _| assert!(file.clear().expect("cleared"), "there was something to clear"),
+    ];
+    for (at, act) in first.into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        ProfileFile::at(folder.path().join("profile.toml")).save(&learnt("before"), NOW).expect("saved");
+        let ours = of_home(folder.path());
+        act(&ours, folder.path());
+        let found = ours.load(NOW).expect("readable").profile;
+        assert_eq!(found.is_some_and(|profile| profile.cell(&key("before")).is_some()), at < 2);
+    }
+}
+
+#[test]
+fn a_damaged_common_file_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let common = folder.path().join("profile.toml");
+    fs::write(&common, "hello").expect("written");
+    of_home(folder.path()).save(&learnt("a"), NOW).expect("saved");
+    assert_eq!(fs::read_to_string(&common).expect("it lies there"), "hello");
+}
+
+#[test]
+fn the_files_are_bounded_and_the_oldest_go() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("profile-of-mine.toml");
+    fs::write(&kept, "not one of ours").expect("written");
+    let file = |at: usize| ProfileFile::of_machine_in(folder.path(), &machine(&format!("card {at}"), "1"));
+    for at in 0..MACHINES_MAX + 3 {
+        let path = file(at).path().to_owned();
+        file(at).save(&learnt_on(&machine(&format!("card {at}"), "1"), "w"), NOW).expect("saved");
+        // As if each had been written a day after the one before.
+        let written = std::time::UNIX_EPOCH + Duration::from_secs(86_400 * (1 + at as u64));
+        File::options().write(true).open(&path).and_then(|file| file.set_modified(written)).expect("dated");
+        fs::write(suffixed(&file(at), ".corrupt"), "").expect("written");
+    }
+    let there: Vec<usize> = (0..MACHINES_MAX + 3).filter(|at| file(*at).path().exists()).collect();
+    assert_eq!(there, (3..MACHINES_MAX + 3).collect::<Vec<_>>());
+    assert!(!suffixed(&file(0), ".corrupt").exists() && kept.exists());
+    let locks = fs::read_dir(folder.path()).expect("read").flatten();
+    assert_eq!(locks.filter(|entry| entry.path().extension().is_some_and(|end| end == "lock")).count(), 1);
+}
+
+#[test]
+fn what_was_measured_anew_takes_the_place_of_the_same_cells_only() {
+    let (_folder, file) = place();
+    let mut profile = learnt("a");
+    learn(&mut profile, "b");
+    let failed = |name: &str| FailedCell::out_of_memory(key(name), 10, Bytes(40), MemoryMoment::Run, SOFTWARE, NOW);
+    for name in ["a", "b"] {
+        profile.failures_mut().remember(failed(name).expect("it happened"));
+    }
+    file.save(&profile, NOW).expect("saved");
+    let mut anew = empty();
+    let mut cell = Cell::default();
+    cell.learn_run(7, Nanos(7));
+    anew.record(&key("a"), &mut cell, NOW);
+    file.save_anew(&anew, NOW).expect("saved");
+    let kept = whole(&file);
+    assert_eq!(kept.cell(&key("a")).map(|cell| cell.sizes().count()), Some(1));
+    assert_eq!(kept.cell(&key("b")), profile.cell(&key("b")));
+    assert_eq!(kept.failures().iter().map(FailedCell::key).collect::<Vec<_>>(), [&key("b")]);
+}
+
+#[test]
+fn failures_are_forgotten_and_figures_stay() {
+    let (_folder, file) = place();
+    let machine = home();
+    let here = Origin { machine: &machine, software: SOFTWARE };
+    assert_eq!(file.forget_failures(here, None, NOW).expect("nothing there"), 0);
+    assert!(!file.path().parent().expect("a folder").exists(), "looking creates nothing");
+    let mut profile = learnt("a");
+    let failed = |name: &str| FailedCell::out_of_memory(key(name), 10, Bytes(40), MemoryMoment::Run, SOFTWARE, NOW);
+    for name in ["a", "b"] {
+        profile.failures_mut().remember(failed(name).expect("it happened"));
+    }
+    profile.failures_mut().remember_unsupported(UnsupportedCell::new(key("a"), "no f64", SOFTWARE, NOW));
+    file.save(&profile, NOW).expect("saved");
+    assert_eq!(whole(&file), profile, "all of it is written");
+    assert_eq!(file.forget_failures(here, Some("a"), NOW).expect("forgotten"), 2);
+    assert_eq!(whole(&file).failures().iter().map(FailedCell::key).collect::<Vec<_>>(), [&key("b")]);
+    assert_eq!(file.forget_failures(here, None, NOW).expect("forgotten"), 1);
+    assert_eq!(whole(&file), learnt("a"));
 }

@@ -39,6 +39,11 @@ pub enum ScriptedFault {
         /// Which read.
         read: u64,
     },
+    /// The driver does not compile the kernel of this name.
+    Unsupported {
+        /// Which kernel.
+        kernel: &'static str,
+    },
     /// This attempt to reopen the device fails.
     StaysAway {
         /// Which attempt.
@@ -357,7 +362,10 @@ impl Backend for VirtualBackend {
         {
             let mut state = self.alive()?;
             state.calls.launches += 1;
-            let launch = state.calls.launches;
+            let (kernel, launch) = (launch.kernel.name, state.calls.launches);
+            if state.now(ScriptedFault::Unsupported { kernel }) {
+                return Err(Fault::Unsupported { detail: format!("kernel {kernel} does not compile") });
+            }
             if state.now(ScriptedFault::Lost { launch }) {
                 return Err(state.lose("lost while running"));
             }
@@ -454,6 +462,17 @@ mod tests {
         check(&device).unwrap();
         assert!(matches!(check(&device), Err(Fault::WrongAnswer { .. })));
         check(&device).unwrap();
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_is_not_supported_each_time() {
+        let device = VirtualDevice::gpu("v").build();
+        check(&device).unwrap();
+        let kernel = plimsoll_runtime::probe::known_answer::KERNEL.name;
+        device.add_fault(ScriptedFault::Unsupported { kernel });
+        for _ in 0..2 {
+            assert!(matches!(check(&device), Err(Fault::Unsupported { .. })));
+        }
     }
 
     #[test]

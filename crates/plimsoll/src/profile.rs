@@ -15,18 +15,19 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Names another file than the one in the user's cache folder.
 pub const PROFILE: &str = "PLIMSOLL_PROFILE";
 
-/// The file that `PLIMSOLL_PROFILE` names, or the one in the user's cache folder.
+/// The file that `PLIMSOLL_PROFILE` names, or that of this machine in the user's cache folder.
 ///
 /// # Errors
 /// [`ProfileFileError::NoCacheFolder`] if the variable is not set and the platform names no folder.
-pub fn file() -> Result<ProfileFile, ProfileFileError> {
+pub fn file(machine: &Machine) -> Result<ProfileFile, ProfileFileError> {
     match env::var_os(PROFILE).filter(|path| !path.is_empty()) {
         Some(path) => Ok(ProfileFile::at(PathBuf::from(path))),
-        None => ProfileFile::in_cache(),
+        None => ProfileFile::in_cache(machine),
     }
 }
 
-/// This machine as its profile names it: its processor and every card in it, with their drivers.
+/// This machine as its profile names it: its processor and every card in it, with their drivers. A card whose driver did
+/// not load today makes another machine, with a profile of its own.
 ///
 /// Which of them are used does not count: leaving the GPUs out for one run must not make the profile look like another
 /// machine's, which would throw its figures away. Nor do software GPUs: installing one changes no hardware, and their

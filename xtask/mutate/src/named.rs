@@ -81,14 +81,14 @@ pub(crate) const ALL: &[Named] = &[
     Named {
         name: "learnt failures are never written down",
         file: "crates/plimsoll-core/src/scheduler/learnt.rs",
-        find: "profile.failures_mut().remember(failed);",
-        replace: "if !MUTANT { profile.failures_mut().remember(failed); }",
+        find: "failures.remember(failed);",
+        replace: "if !MUTANT { failures.remember(failed); }",
     },
     Named {
         name: "a saved profile is never used",
         file: "crates/plimsoll-runtime/src/learnt.rs",
-        find: "Freshness::Fresh).then_some(profile)",
-        replace: "Freshness::Fresh).then_some(profile).filter(|_| !MUTANT)",
+        find: ".is_none().then_some(profile)",
+        replace: ".is_none().then_some(profile).filter(|_| !MUTANT)",
     },
     Named {
         name: "is_full is turned round",

@@ -11,6 +11,7 @@ use plimsoll::bench::{BenchCell, BenchOptions, BenchReport, BenchStep, bench};
 use plimsoll::machine::{DeviceName, Machine};
 use plimsoll::{Orchestrator, Shutdown, profile};
 use plimsoll_core::{Bytes, DeviceId, Nanos};
+use plimsoll_runtime::today;
 use serde::Serialize;
 
 use crate::machine_args::MachineArgs;
@@ -35,7 +36,8 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Every device runs real kernels at several sizes, each way it can. Samples that disagree, because the machine is busy, are \
-taken again. The profile takes the place of the one that was there; work then goes where it finishes first.
+taken again. What was known of the same kernels before is replaced; what other work has measured stays. Work then goes \
+where it finishes first.
 
 Examples:
   plimsoll bench --quick
@@ -45,10 +47,11 @@ Examples:
 pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let opened = Machine::open(&machine.options()?);
     opened.problems.iter().for_each(warn);
-    let file = profile::file().map_err(Stop::failed)?;
+    let hardware = profile::hardware();
+    let file = profile::file(&hardware).map_err(Stop::failed)?;
+    file.check_place(profile::origin(&hardware), today()).map_err(Stop::failed)?;
     let path = file.path().to_owned();
-    let builder =
-        Orchestrator::builder().devices(opened.devices).profile(file, Some(profile::hardware())).measure_anew();
+    let builder = Orchestrator::builder().devices(opened.devices).profile(file, Some(hardware)).measure_anew();
     let (builder, trace) = trace::start(builder, args.trace.as_deref(), &opened.names)?;
     let orchestrator = builder.build();
     let report = measure(&orchestrator, BenchOptions { quick: args.quick }, &opened.names);

@@ -4,7 +4,8 @@
 //! move it (`outliers_do_not_move_a_cell`).
 
 use super::curve::{Curve, Estimate};
-use super::failure::FailedAt;
+use super::failure::{FailedAt, RanOut};
+use super::machine::is_fresh;
 use super::track::Track;
 use crate::{Bytes, Moment, Nanos, UnixSeconds};
 
@@ -33,6 +34,7 @@ pub struct Cell {
     pub(super) reference: Curve,
     pub(super) open: Option<Track>,
     failed: Option<FailedAt>,
+    unsupported: bool,
 }
 
 impl Cell {
@@ -73,18 +75,28 @@ impl Cell {
         self.open.as_ref().map(|track| track.window().median())
     }
 
-    /// Remembers that memory ran out. Of two failures the one at the smaller size is kept; an expired one gives way.
-    pub fn fail(&mut self, failed: FailedAt, now: Moment) {
-        let keep = self.failed.filter(|old| now < old.until && old.units <= failed.units && old.bytes <= failed.bytes);
-        if keep.is_none() {
-            self.failed = Some(failed);
-        }
+    /// Memory ran out: closes that size and above for a while, `wait_first` the first time, longer each time it happens
+    /// again. Says what counts from now on; `None` if it was closed already.
+    pub fn fail(&mut self, ran_out: RanOut, wait_first: Nanos, now: Moment) -> Option<FailedAt> {
+        let failed = FailedAt::after(self.failed, ran_out, wait_first, now)?;
+        self.failed = Some(failed);
+        Some(failed)
     }
 
-    /// Whether a task of this size is known to run out of memory here. One branch where nothing ever failed.
+    /// Remembers a failure that an earlier process saw.
+    pub fn remember(&mut self, failed: FailedAt) {
+        self.failed = Some(failed);
+    }
+
+    /// Whether anything is remembered of failures here. Where nothing ever failed, that is all that choosing asks.
     #[inline]
-    pub fn refuses(&self, units: u64, bytes: Bytes, now: Moment) -> Option<FailedAt> {
-        self.failed.filter(|failed| failed.refuses(units, bytes, now))
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some() || self.unsupported
+    }
+
+    /// Whether a task of this size is known to run out of memory here, while others leave `free` bytes of the device.
+    pub fn refuses(&self, units: u64, bytes: Bytes, free: Bytes, now: Moment) -> Option<FailedAt> {
+        self.failed.filter(|failed| failed.refuses(units, bytes, free, now))
     }
 
     /// A task of this size did run: a failure at this size or below no longer counts. Says whether there was one.
@@ -95,6 +107,21 @@ impl Cell {
             self.failed = None;
         }
         refuted
+    }
+
+    /// The device cannot do this rung at all.
+    pub fn set_unsupported(&mut self) {
+        self.unsupported = true;
+    }
+
+    /// Whether the device is known not to do this rung at all.
+    pub fn is_unsupported(&self) -> bool {
+        self.unsupported
+    }
+
+    /// Forgets where memory ran out and that the device cannot do it.
+    pub fn forget_failures(&mut self) {
+        (self.failed, self.unsupported) = (None, false);
     }
 
     /// Runs learnt in all, at any size.
@@ -120,6 +147,21 @@ impl Cell {
     /// When it last learnt something, as far as it was dated.
     pub fn learnt_at(&self) -> UnixSeconds {
         self.tracks().map(Track::at).max().unwrap_or_default()
+    }
+
+    /// Whether nothing in it is fresh: all of it was learnt [`STALE_AFTER_DAYS`](super::STALE_AFTER_DAYS) ago or longer.
+    pub fn is_stale(&self, now: UnixSeconds) -> bool {
+        !self.tracks().any(|track| is_fresh(track.at(), now))
+    }
+
+    /// The same without what is too old to rely on, size by size: that is measured again in passing. What was not dated
+    /// yet is of now.
+    #[must_use]
+    pub fn without_stale(mut self, now: UnixSeconds) -> Self {
+        self.run.retain(|track| track.is_undated() || is_fresh(track.at(), now));
+        self.reference.retain(|track| track.is_undated() || is_fresh(track.at(), now));
+        self.open = self.open.filter(|track| track.is_undated() || is_fresh(track.at(), now));
+        self
     }
 
     /// Dates what was learnt since it was last dated.
@@ -171,8 +213,15 @@ mod tests {
         cell.run(units).expect("measured").time
     }
 
-    fn failed(units: u64, until: u64) -> FailedAt {
-        FailedAt { units, bytes: Bytes(units * 4), until: Moment(until) }
+    const FREE: Bytes = Bytes(10_000);
+
+    /// Memory runs out at a moment; the first time it counts for 50 ns.
+    fn fail(cell: &mut Cell, units: u64, at: u64) -> Option<FailedAt> {
+        cell.fail(RanOut { units, bytes: Bytes(units * 4), free: FREE }, Nanos(50), Moment(at))
+    }
+
+    fn refuses(cell: &Cell, units: u64, bytes: u64, at: u64) -> bool {
+        cell.refuses(units, Bytes(bytes), FREE, Moment(at)).is_some()
     }
 
     #[test]
@@ -180,7 +229,7 @@ mod tests {
         let cell = Cell::default();
         assert!(cell.is_empty());
         assert_eq!((cell.open(), cell.run(1), cell.reference(1)), (None, None, None));
-        assert_eq!(cell.refuses(u64::MAX, Bytes::MAX, Moment::START), None);
+        assert_eq!(cell.refuses(u64::MAX, Bytes::MAX, Bytes::ZERO, Moment::START), None);
     }
 
     #[test]
@@ -198,26 +247,60 @@ mod tests {
     #[test]
     fn a_failure_refuses_its_size_and_above_until_it_expires() {
         let mut cell = Cell::default();
-        cell.fail(failed(100, 50), Moment(1));
-        assert!(cell.refuses(100, Bytes(400), Moment(49)).is_some());
-        assert!(cell.refuses(500, Bytes(2000), Moment(49)).is_some());
-        assert!(cell.refuses(99, Bytes(396), Moment(49)).is_none(), "smaller");
-        assert!(cell.refuses(100, Bytes(300), Moment(49)).is_none(), "as many units that need less");
-        assert!(cell.refuses(100, Bytes(400), Moment(50)).is_none(), "expired");
+        fail(&mut cell, 100, 1);
+        assert!(refuses(&cell, 100, 400, 50));
+        assert!(refuses(&cell, 500, 2000, 50));
+        assert!(!refuses(&cell, 99, 396, 50), "smaller");
+        assert!(!refuses(&cell, 100, 300, 50), "as many units that need less");
+        assert!(!refuses(&cell, 100, 400, 51), "expired");
+        assert!(cell.refuses(100, Bytes(400), FREE + Bytes(400), Moment(2)).is_none(), "more is free");
     }
 
     #[test]
-    fn the_smaller_failure_counts_until_a_success_refutes_it() {
+    fn the_smaller_failure_counts_until_a_success_refutes_it_and_then_the_next_is_a_first_one() {
         let mut cell = Cell::default();
-        cell.fail(failed(100, 50), Moment(1));
-        cell.fail(failed(200, 90), Moment(2));
-        assert!(cell.refuses(150, Bytes(600), Moment(3)).is_some());
+        fail(&mut cell, 200, 1);
+        fail(&mut cell, 100, 2);
+        assert_eq!(fail(&mut cell, 200, 3), None, "known already");
+        assert!(refuses(&cell, 150, 600, 4));
         assert!(!cell.succeeded(99, Bytes(396)), "a smaller success says nothing");
+        let again = fail(&mut cell, 100, 52).expect("it was open");
+        assert_eq!((again.step, again.until), (1, Moment(152)));
         assert!(cell.succeeded(120, Bytes(480)));
-        assert!(cell.refuses(150, Bytes(600), Moment(3)).is_none());
-        cell.fail(failed(100, 50), Moment(1));
-        cell.fail(failed(200, 90), Moment(60));
-        assert_eq!(cell.refuses(300, Bytes(1200), Moment(70)), Some(failed(200, 90)), "the first had expired");
+        assert!(!refuses(&cell, 150, 600, 60));
+        assert_eq!(fail(&mut cell, 150, 61).map(|failed| failed.step), Some(0));
+    }
+
+    #[test]
+    fn what_failed_is_forgotten_when_asked() {
+        let mut cell = Cell::default();
+        fail(&mut cell, 100, 1);
+        cell.set_unsupported();
+        assert!(refuses(&cell, 100, 400, 2) && cell.is_unsupported());
+        cell.forget_failures();
+        assert!(!refuses(&cell, 100, 400, 2) && !cell.is_unsupported() && !cell.has_failed());
+    }
+
+    #[test]
+    fn each_size_grows_old_by_itself() {
+        let day = |n: u64| UnixSeconds(1_760_000_000 + n * 24 * 3600);
+        let mut cell = Cell::default();
+        cell.learn_open(Nanos(7));
+        cell.learn_reference(10, Nanos(70));
+        cell.learn_run(10, Nanos(100));
+        cell.stamp(day(0));
+        cell.learn_run(1_000, Nanos(9_000));
+        cell.stamp(day(5));
+        let left = |now| {
+            let cell = cell.clone().without_stale(now);
+            (cell.sizes().map(|size| size.units).collect::<Vec<_>>(), cell.open(), cell.reference(10).is_some())
+        };
+        assert_eq!(left(UnixSeconds(day(7).0 - 1)), (vec![10, 1_000], Some(Nanos(7)), true));
+        assert_eq!(left(day(7)), (vec![1_000], None, false));
+        assert_eq!(cell.clone().without_stale(day(7)).run(1_000).map(|e| e.time), Some(Nanos(9_000)));
+        assert!(!cell.is_stale(day(7)) && cell.is_stale(day(12)));
+        cell.learn_run(10, Nanos(100));
+        assert_eq!(cell.clone().without_stale(day(30)).sizes().count(), 1, "learnt just now, not dated yet");
     }
 
     #[test]

@@ -128,6 +128,17 @@ impl Curve {
         }
     }
 
+    /// Keeps these tracks only.
+    pub(super) fn retain(&mut self, stays: impl Fn(&Track) -> bool) {
+        if self.tracks.iter().all(&stays) {
+            return;
+        }
+        let all = std::mem::take(self);
+        for (point, track) in all.points.into_iter().zip(all.tracks).filter(|(_, track)| stays(track)) {
+            self.add(point.units, track);
+        }
+    }
+
     pub(super) fn stamp(&mut self, now: UnixSeconds) {
         self.tracks.iter_mut().for_each(|track| track.stamp(now));
     }

@@ -8,13 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DeviceKind, UnixSeconds};
 
-/// Days after which a profile is measured again: drivers, cooling and habits drift.
+/// Days after which a figure is measured again: drivers, cooling and habits drift. Each has its own date.
 pub const STALE_AFTER_DAYS: u64 = 7;
 
 const DAY_S: u64 = 24 * 3600;
 
 /// How far in the future a profile may have been measured before the clock is doubted.
-const CLOCK_SLACK_S: u64 = DAY_S;
+pub(super) const CLOCK_SLACK_S: u64 = DAY_S;
+
+/// Whether what was learnt then can still be relied on.
+pub(super) fn is_fresh(learnt_at: UnixSeconds, now: UnixSeconds) -> bool {
+    now.0.saturating_sub(learnt_at.0) / DAY_S < STALE_AFTER_DAYS
+}
 
 /// A machine, as far as its figures depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +140,13 @@ pub enum Mismatch {
     },
 }
 
+impl Mismatch {
+    /// Whether they are another machine's, which may still need them; otherwise this machine's of before a change.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Self::Hardware { .. } | Self::Key { .. })
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -166,9 +178,9 @@ pub enum Freshness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stale {
-    /// It is too old.
+    /// All of it is too old.
     Age {
-        /// Full days since it was measured.
+        /// Full days since the last of it was measured.
         days: u64,
     },
     /// It claims to be measured in the future.
@@ -178,12 +190,11 @@ pub enum Stale {
 }
 
 impl Freshness {
+    /// Of figures the last of which was measured then. Each of them is judged by its own date besides.
     pub(super) fn of(measured_at: UnixSeconds, origin: Origin<'_>, here: Origin<'_>, now: UnixSeconds) -> Self {
         match origin.mismatch(here) {
-            Some(mismatch @ (Mismatch::Driver { .. } | Mismatch::Software { .. })) => {
-                Self::Stale(Stale::Changed(mismatch))
-            }
-            Some(mismatch) => Self::Foreign(mismatch),
+            Some(mismatch) if mismatch.is_foreign() => Self::Foreign(mismatch),
+            Some(mismatch) => Self::Stale(Stale::Changed(mismatch)),
             None if measured_at > now.plus(CLOCK_SLACK_S) => Self::Stale(Stale::Clock),
             None => match now.0.saturating_sub(measured_at.0) / DAY_S {
                 0..STALE_AFTER_DAYS => Self::Fresh,

@@ -9,7 +9,8 @@
 //! | `track` | a window and when it last learnt |
 //! | `curve` | time by size |
 //! | `cell` | open + reference + run of one (workload, rung, device): what the scheduler holds |
-//! | `failure` | where memory ran out, until when that counts |
+//! | `failure` | where memory ran out, with how much free, until when that counts |
+//! | `unsupported` | what a device cannot do at all |
 //! | `machine` | whose figures these are, and whether they are fresh |
 //! | `record` | the shape in a file |
 
@@ -22,17 +23,21 @@ mod name;
 mod record;
 mod robust;
 mod track;
+mod unsupported;
 
 use std::collections::BTreeMap;
 
 pub use cell::{Cell, Measured};
 pub use curve::{Basis, Estimate, UNITS_MAX};
-pub use failure::{FAILURE_LIFE_S, FAILURES_MAX, FailedAt, FailedCell, Failures};
+pub use failure::{
+    FAILURE_LIFE_S, FAILURE_STEP_MAX, FAILURE_WAIT_FIRST, FAILURES_MAX, FailedAt, FailedCell, Failures, RanOut,
+};
 pub use key::CellKey;
 pub use machine::{DeviceSummary, Freshness, Machine, Mismatch, Origin, STALE_AFTER_DAYS, Stale};
 pub use name::NAME_MAX;
 pub use record::{Dropped, Record, RecordError, SCHEMA};
 pub use robust::{AGREEMENT, PATIENCE, Reception, SETTLED, TIME_MAX, Verdict, WINDOW, Window};
+pub use unsupported::{UNSUPPORTED_LIFE_S, UnsupportedCell};
 
 use crate::UnixSeconds;
 
@@ -85,7 +90,7 @@ impl Profile {
         Origin { machine: &self.machine, software: &self.software }
     }
 
-    /// When the machine was last measured as a whole.
+    /// When something was last put into it, or it was begun. What is in it has dates of its own.
     pub fn measured_at(&self) -> UnixSeconds {
         self.measured_at
     }
@@ -120,9 +125,15 @@ impl Profile {
         &mut self.failures
     }
 
-    /// Whether it can be relied on, on this machine with this version of the software.
+    /// When the last of its figures was learnt; when it was begun, if it has none.
+    pub fn learnt_at(&self) -> UnixSeconds {
+        self.cells.values().map(Cell::learnt_at).max().unwrap_or(self.measured_at)
+    }
+
+    /// Whether it can be relied on, on this machine with this version of the software. What is too old in one that is
+    /// fresh is left out when it is used ([`Cell::without_stale`]).
     pub fn freshness(&self, now: UnixSeconds, machine: &Machine, software: &str) -> Freshness {
-        Freshness::of(self.measured_at, self.origin(), Origin { machine, software }, now)
+        Freshness::of(self.learnt_at(), self.origin(), Origin { machine, software }, now)
     }
 
     /// Takes over what another process learnt: size by size the later one, and the failures of both.
@@ -140,6 +151,19 @@ impl Profile {
         self.failures.merge(&other.failures);
         self.keep_newest(CELLS_MAX);
         Ok(())
+    }
+
+    /// Takes over what an earlier profile knows of other cells. Those in this one were measured anew: nothing that was
+    /// known of them before counts, failures included.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if the other is of another machine or version; nothing is taken over then.
+    pub fn keep_unmeasured(&mut self, earlier: &Self) -> Result<(), Mismatch> {
+        let mut others = earlier.clone();
+        let measured = |key: &CellKey| self.cells.contains_key(key);
+        others.failures.forget_cells(measured);
+        others.cells.retain(|key, _| !measured(key));
+        self.merge(&others)
     }
 
     /// Forgets the cells that learnt longest ago until at most this many are left.
@@ -232,6 +256,42 @@ mod tests {
     }
 
     #[test]
+    fn one_run_of_anything_does_not_make_the_rest_fresh() {
+        let day = 24 * 3600;
+        let mut ours = learnt("blur", 5_000, NOW);
+        let later = NOW.plus(8 * day);
+        assert!(!ours.freshness(later, &ours.machine, "1.0").is_fresh());
+        ours.merge(&learnt("sum", 7_000, later)).expect("same machine");
+        let cell = |name: &str| ours.cell(&CellKey::new(name, "full", "card")).expect("it was learnt");
+        assert!(ours.freshness(later, &ours.machine, "1.0").is_fresh());
+        assert!(cell("blur").is_stale(later) && !cell("sum").is_stale(later));
+    }
+
+    #[test]
+    fn what_was_not_measured_anew_is_kept_with_its_failures() {
+        let failed = |name: &str| {
+            let key = CellKey::new(name, "full", "card");
+            FailedCell::out_of_memory(key, 1 << 30, Bytes(4), MemoryMoment::Run, "1.0", NOW).expect("it happened")
+        };
+        let mut earlier = learnt("blur", 5_000, NOW);
+        earlier.merge(&learnt("sum", 7_000, NOW)).expect("same machine");
+        let mut other_size = Cell::default();
+        other_size.learn_run(1 << 20, Nanos(9));
+        earlier.record(&CellKey::new("sum", "full", "card"), &mut other_size, NOW);
+        ["blur", "sum"].into_iter().for_each(|name| earlier.failures_mut().remember(failed(name)));
+        earlier.failures_mut().remember_unsupported(UnsupportedCell::new(failed("sum").key().clone(), "", "1.0", NOW));
+        let mut anew = learnt("sum", 900, NOW.plus(1));
+        anew.keep_unmeasured(&earlier).expect("same machine");
+        assert_eq!((run(&anew, "blur"), run(&anew, "sum")), (Some(Nanos(5_000)), Some(Nanos(900))));
+        let sum = anew.cell(failed("sum").key()).expect("measured");
+        assert_eq!(sum.sizes().count(), 1, "a cell that was measured anew is that alone");
+        assert_eq!(anew.failures().iter().collect::<Vec<_>>(), [&failed("blur")]);
+        assert_eq!(anew.failures().unsupported().count(), 0);
+        let foreign = Profile::new(Machine { key: "other".into(), devices: vec![] }, "1.0", NOW);
+        assert!(anew.keep_unmeasured(&foreign).is_err());
+    }
+
+    #[test]
     fn the_cells_are_bounded_and_the_newest_stay() {
         let mut profile = empty();
         for i in 0..CELLS_MAX as u64 + 10 {
@@ -254,7 +314,12 @@ mod tests {
                 profile.record(&key, &mut cell, NOW.plus(at));
                 let failed =
                     FailedCell::out_of_memory(key, units, Bytes(took), MemoryMoment::Open, "1.0", NOW.plus(at));
-                profile.failures_mut().remember(failed.expect("it happened"));
+                let failed = failed.expect("it happened").with_step(took as u8 % 40).with_free(Some(Bytes(units)));
+                if took % 3 == 0 {
+                    let unsupported = UnsupportedCell::new(failed.key().clone(), "no", "1.0", NOW.plus(at));
+                    profile.failures_mut().remember_unsupported(unsupported);
+                }
+                profile.failures_mut().remember(failed);
             }
             profile
         })

@@ -8,13 +8,19 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::failure::{FAILURES_MAX, Refutation};
+use super::machine::CLOCK_SLACK_S;
 use super::name::is_clean;
 use super::track::Track;
-use super::{CELLS_MAX, Cell, CellKey, FailedCell, Machine, Profile, TIME_MAX, UNITS_MAX, WINDOW};
+use super::{CELLS_MAX, Cell, CellKey, FailedCell, Machine, Profile, TIME_MAX, UNITS_MAX, UnsupportedCell, WINDOW};
 use crate::{Bytes, MemoryMoment, Nanos, UnixSeconds};
 
-/// The version of the shape. A change of shape or meaning raises it.
-pub const SCHEMA: u32 = 1;
+/// The version of the shape. A change of shape or meaning raises it; a version before this one leaves such a file alone.
+///
+/// 2: a failure says how much was free and how often it had happened; what a device cannot do. Those of 1 are read.
+pub const SCHEMA: u32 = 2;
+
+/// The oldest shape that is read. What it does not have yet has a default.
+const SCHEMA_OLDEST: u32 = 1;
 
 /// Devices in one machine's summary.
 const DEVICES_MAX: usize = 64;
@@ -33,6 +39,8 @@ pub struct Record {
     failures: Vec<FailureRecord>,
     #[serde(default, rename = "refuted", skip_serializing_if = "Vec::is_empty")]
     refuted: Vec<RefutationRecord>,
+    #[serde(default, rename = "unsupported", skip_serializing_if = "Vec::is_empty")]
+    unsupported: Vec<UnsupportedRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,7 +83,12 @@ struct FailureRecord {
     device: String,
     units: u64,
     bytes: Bytes,
+    /// Not known of a failure that shape 1 holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    free: Option<Bytes>,
     moment: MemoryMoment,
+    #[serde(default)]
+    step: u8,
     software: String,
     at: UnixSeconds,
     until: UnixSeconds,
@@ -92,12 +105,23 @@ struct RefutationRecord {
     at: UnixSeconds,
 }
 
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnsupportedRecord {
+    workload: String,
+    rung: String,
+    device: String,
+    detail: String,
+    software: String,
+    at: UnixSeconds,
+}
+
 /// Why a record as a whole is no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// The shape is another one.
-    #[error("its shape is version {found}; this software reads version {SCHEMA}")]
+    #[error("its shape is version {found}; this software reads versions {SCHEMA_OLDEST} to {SCHEMA}")]
     Schema {
         /// The version found.
         found: u32,
@@ -136,10 +160,12 @@ impl Profile {
             cells: self.cells.iter().map(|(key, cell)| CellRecord::new(key, cell)).collect(),
             failures: self.failures.iter().map(FailureRecord::new).collect(),
             refuted: self.failures.refutations().map(RefutationRecord::new).collect(),
+            unsupported: self.failures.unsupported().map(UnsupportedRecord::new).collect(),
         }
     }
 
-    /// The profile in a record, and what had to be left out of it. Nothing in it is dated later than `now`.
+    /// The profile in a record, and what had to be left out of it. Nothing in it is dated later than `now`; a figure
+    /// from the future has no date, so that it is measured again.
     ///
     /// # Errors
     /// [`RecordError`] if it cannot be told what shape it has or whose it is.
@@ -156,6 +182,9 @@ impl Profile {
         }
         for (count, refuted) in record.refuted.into_iter().enumerate() {
             note(profile.add_refutation(refuted, count, now));
+        }
+        for (count, unsupported) in record.unsupported.into_iter().enumerate() {
+            note(profile.add_unsupported(unsupported, count, now));
         }
         Ok((profile, dropped))
     }
@@ -180,10 +209,30 @@ impl Profile {
         if !is_clean(&record.software) {
             return Err(Dropped { what, reason: "its software version is too long or not printable" });
         }
-        let FailureRecord { units, bytes, moment, software, at, until, .. } = record;
+        if is_ahead(record.at, now) {
+            return Err(Dropped { what, reason: "it is dated in the future" });
+        }
+        let FailureRecord { units, bytes, free, moment, step, software, at, until, .. } = record;
         let failed = FailedCell::out_of_memory(key, units, bytes, moment, &software, at.min(now));
         let failed = failed.ok_or(Dropped { what, reason: "a prediction is not remembered" })?;
-        self.failures.remember(failed.until_at_most(until));
+        self.failures.remember(failed.with_free(free).with_step(step).until_at_most(until));
+        Ok(())
+    }
+
+    fn add_unsupported(&mut self, record: UnsupportedRecord, count: usize, now: UnixSeconds) -> Result<(), Dropped> {
+        let key = checked_key("unsupported", &record.workload, &record.rung, &record.device)?;
+        let what = format!("unsupported {key}");
+        if count >= FAILURES_MAX {
+            return Err(Dropped { what, reason: "there are too many of them" });
+        }
+        if !is_clean(&record.software) || !is_clean(&record.detail) {
+            return Err(Dropped { what, reason: "its software version or detail is too long or not printable" });
+        }
+        if is_ahead(record.at, now) {
+            return Err(Dropped { what, reason: "it is dated in the future" });
+        }
+        let unsupported = UnsupportedCell::new(key, &record.detail, &record.software, record.at.min(now));
+        self.failures.remember_unsupported(unsupported);
         Ok(())
     }
 
@@ -201,7 +250,7 @@ impl Profile {
 impl Record {
     fn check(&self) -> Result<(), RecordError> {
         let name = |ok: bool, field| if ok { Ok(()) } else { Err(RecordError::Name { field }) };
-        if self.schema != SCHEMA {
+        if !(SCHEMA_OLDEST..=SCHEMA).contains(&self.schema) {
             return Err(RecordError::Schema { found: self.schema });
         }
         name(is_name(&self.machine.key), "machine key")?;
@@ -234,7 +283,7 @@ impl CellRecord {
             cell.reference.add(size.units()?, size.track(now)?);
         }
         if let Some(open) = &self.open {
-            cell.open = Some(checked_track(&open.times_ns, open.learnt, open.at.min(now))?);
+            cell.open = Some(checked_track(&open.times_ns, open.learnt, dated(open.at, now))?);
         }
         if cell.is_empty() { Err("nothing was measured") } else { Ok(cell) }
     }
@@ -259,7 +308,7 @@ impl SizeRecord {
     }
 
     fn track(&self, now: UnixSeconds) -> Result<Track, &'static str> {
-        checked_track(&self.times_ns, self.learnt, self.at.min(now))
+        checked_track(&self.times_ns, self.learnt, dated(self.at, now))
     }
 }
 
@@ -272,7 +321,9 @@ impl FailureRecord {
             device: key.device().to_owned(),
             units: failed.units(),
             bytes: failed.bytes(),
+            free: failed.free(),
             moment: failed.moment(),
+            step: failed.step(),
             software: failed.software().to_owned(),
             at: failed.at(),
             until: failed.until(),
@@ -291,6 +342,30 @@ impl RefutationRecord {
             at: signed(refuted.at),
         }
     }
+}
+
+impl UnsupportedRecord {
+    fn new(unsupported: &UnsupportedCell) -> Self {
+        let key = unsupported.key();
+        Self {
+            workload: key.workload().to_owned(),
+            rung: key.rung().to_owned(),
+            device: key.device().to_owned(),
+            detail: unsupported.detail().to_owned(),
+            software: unsupported.software().to_owned(),
+            at: unsupported.at(),
+        }
+    }
+}
+
+/// Whether a date is so far ahead that the clock was wrong then, or is now.
+fn is_ahead(at: UnixSeconds, now: UnixSeconds) -> bool {
+    at > now.plus(CLOCK_SLACK_S)
+}
+
+/// The date of a figure: one from the future would stay fresh for ever, so it has none.
+fn dated(at: UnixSeconds, now: UnixSeconds) -> UnixSeconds {
+    if is_ahead(at, now) { UnixSeconds::default() } else { at.min(now) }
 }
 
 fn checked_key(what: &str, workload: &str, rung: &str, device: &str) -> Result<CellKey, Dropped> {
@@ -330,7 +405,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::{FAILURE_LIFE_S, RecordError};
+    use crate::profile::{FAILURE_LIFE_S, FAILURE_STEP_MAX, RecordError, UNSUPPORTED_LIFE_S};
 
     const NOW: UnixSeconds = UnixSeconds(1_760_000_000);
 
@@ -343,7 +418,29 @@ mod tests {
             cells: vec![],
             failures: vec![],
             refuted: vec![],
+            unsupported: vec![],
         }
+    }
+
+    fn failure(at: UnixSeconds) -> FailureRecord {
+        FailureRecord {
+            workload: "w".into(),
+            rung: "r".into(),
+            device: "d".into(),
+            units: u64::MAX,
+            bytes: Bytes::MAX,
+            free: Some(Bytes::MAX),
+            moment: MemoryMoment::Run,
+            step: u8::MAX,
+            software: "1.0".into(),
+            at,
+            until: UnixSeconds(u64::MAX),
+        }
+    }
+
+    fn unsupported(at: UnixSeconds) -> UnsupportedRecord {
+        let [workload, rung, device] = ["w", "r", "d"].map(String::from);
+        UnsupportedRecord { workload, rung, device, detail: "no f64".into(), software: "1.0".into(), at }
     }
 
     fn size(units: u64, times: &[u64]) -> SizeRecord {
@@ -374,7 +471,8 @@ mod tests {
             change(&mut record);
             Profile::from_record(record, NOW).expect_err("refused")
         };
-        assert_eq!(with(|r| r.schema = 2), RecordError::Schema { found: 2 });
+        assert_eq!(with(|r| r.schema = 0), RecordError::Schema { found: 0 });
+        assert_eq!(with(|r| r.schema = 3), RecordError::Schema { found: 3 });
         assert_eq!(with(|r| r.machine.key.clear()), RecordError::Name { field: "machine key" });
         assert_eq!(with(|r| r.software = "\u{7}".into()), RecordError::Name { field: "software version" });
     }
@@ -408,25 +506,42 @@ mod tests {
 
     #[test]
     fn nothing_is_dated_in_the_future_nor_counts_for_ever() {
-        let ahead = NOW.plus(1_000_000);
+        let soon = NOW.plus(CLOCK_SLACK_S);
         let mut cell = cell("good", vec![size(10, &[5])]);
-        cell.run[0].at = ahead;
-        let failure = FailureRecord {
-            workload: "w".into(),
-            rung: "r".into(),
-            device: "d".into(),
-            units: u64::MAX,
-            bytes: Bytes::MAX,
-            moment: MemoryMoment::Run,
-            software: "1.0".into(),
-            at: ahead,
-            until: UnixSeconds(u64::MAX),
+        cell.run[0].at = soon;
+        let record = |cell: &CellRecord, at| Record {
+            cells: vec![cell.clone()],
+            failures: vec![failure(at)],
+            unsupported: vec![unsupported(at)],
+            ..record()
         };
-        let record = Record { cells: vec![cell], failures: vec![failure], ..record() };
-        let (profile, dropped) = Profile::from_record(record, NOW).expect("sound");
+        let (profile, dropped) = Profile::from_record(record(&cell, soon), NOW).expect("sound");
         assert_eq!(dropped, []);
         assert!(profile.cells().all(|(_, cell)| cell.learnt_at() == NOW));
         assert!(profile.failures().iter().all(|failed| failed.until() == NOW.plus(FAILURE_LIFE_S)));
+        assert!(profile.failures().iter().all(|failed| failed.step() == FAILURE_STEP_MAX));
+        assert!(profile.failures().unsupported().all(|each| each.until() == NOW.plus(UNSUPPORTED_LIFE_S)));
+        // With a clock that is far off, a figure counts as old and a failure not at all.
+        cell.run[0].at = NOW.plus(1_000_000);
+        let (profile, dropped) = Profile::from_record(record(&cell, NOW.plus(1_000_000)), NOW).expect("sound");
+        assert!(profile.cells().all(|(_, cell)| cell.is_stale(NOW)));
+        assert_eq!((profile.failures().iter().count(), profile.failures().unsupported().count()), (0, 0));
+        assert_eq!(dropped.iter().map(|part| part.reason).collect::<Vec<_>>(), ["it is dated in the future"; 2]);
+    }
+
+    #[test]
+    fn what_is_unsupported_is_checked_as_the_rest_is() {
+        let with = |change: fn(&mut UnsupportedRecord)| {
+            let mut bad = unsupported(NOW);
+            change(&mut bad);
+            let record = Record { unsupported: vec![unsupported(NOW), bad], ..record() };
+            let (profile, dropped) = Profile::from_record(record, NOW).expect("whose it is is clear");
+            assert_eq!(profile.failures().unsupported().count(), 1);
+            dropped.len()
+        };
+        assert_eq!(with(|record| record.workload.clear()), 1);
+        assert_eq!(with(|record| record.detail = "\u{7}".into()), 1);
+        assert_eq!(with(|record| record.software = "x".repeat(1_000)), 1);
     }
 
     proptest! {

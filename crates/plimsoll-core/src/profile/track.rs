@@ -39,6 +39,11 @@ impl Track {
         self.at
     }
 
+    /// Whether it has learnt since it was last dated.
+    pub(super) fn is_undated(&self) -> bool {
+        self.unstamped
+    }
+
     /// Dates what was learnt since the last stamp. A clock set back does not make it older than it was.
     pub(super) fn stamp(&mut self, now: UnixSeconds) {
         if std::mem::take(&mut self.unstamped) {

@@ -113,6 +113,13 @@ pub(super) struct Assessed {
     pub(super) fits: bool,
 }
 
+impl Assessed {
+    fn on(self, rung: usize, device: DeviceId) -> Possible {
+        let Self { estimate, exploring, fits } = self;
+        Possible { choice: Choice { rung, device, estimate }, exploring, fits }
+    }
+}
+
 pub(super) type Possibles = SmallVec<[Possible; 8]>;
 
 impl<H: Host> Scheduler<H> {
@@ -122,6 +129,7 @@ impl<H: Host> Scheduler<H> {
         if !self.workloads.contains(spec.workload) {
             return candidates;
         }
+        // What was saved of a rung is fetched when it is first asked for.
         self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
         let possible = self.possibilities(now, spec, None, |rung, device, refusal| {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
@@ -219,21 +227,60 @@ impl<H: Host> Scheduler<H> {
         mut refuse: impl FnMut(&'static str, DeviceId, Refusal),
     ) -> Possibles {
         let mut possible = Possibles::new();
+        let mut closed: SmallVec<[(usize, DeviceId, Refusal); 4]> = SmallVec::new();
+        let mut may_pass = false;
         for (at, rung) in spec.ladder.rungs().iter().enumerate() {
             let cells = self.workloads.row(spec.workload, rung.name);
             for device in self.device_ids() {
                 match self.assess(now, spec, state, at, device, cells.get(device.index())) {
-                    Ok(Assessed { estimate, exploring, fits }) => {
-                        let choice = Choice { rung: at, device, estimate };
-                        possible.push(Possible { choice, exploring, fits });
+                    Ok(assessed) => possible.push(assessed.on(at, device)),
+                    Err(refusal @ Refusal::FailedBefore { .. }) => closed.push((at, device, refusal)),
+                    Err(refusal) => {
+                        may_pass |= refusal.may_pass();
+                        refuse(rung.name, device, refusal);
                     }
-                    Err(refusal) => refuse(rung.name, device, refusal),
                 }
             }
         }
+        if possible.is_empty() && !closed.is_empty() && (!may_pass || self.has_waited_enough(now, state)) {
+            possible = self.reopen_last_rung(now, spec, &mut closed);
+        }
+        closed.into_iter().for_each(|(at, device, refusal)| refuse(spec.ladder.rungs()[at].name, device, refusal));
         guess_unmeasured(&mut possible);
         keep_best_quality(now, spec, &mut possible, refuse);
         possible
+    }
+
+    /// Nothing else is left to a task: what was learnt of an out-of-memory is a guess about it, and a guess never ends
+    /// one. Of the rungs that are closed to it the lowest opens again; what cannot be done there for another reason
+    /// stays closed.
+    fn reopen_last_rung(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        closed: &mut SmallVec<[(usize, DeviceId, Refusal); 4]>,
+    ) -> Possibles {
+        let mut possible = Possibles::new();
+        for lowest in (0..spec.ladder.rungs().len()).rev() {
+            closed.retain(|(rung, device, _)| {
+                let (rung, device) = (*rung, *device);
+                let cell = self.workloads.cell(spec.workload, spec.ladder.rungs()[rung].name, device);
+                let opened = if rung == lowest { self.estimate(now, spec, rung, device, cell).ok() } else { None };
+                let stays_closed = opened.is_none();
+                possible.extend(opened.map(|assessed| assessed.on(rung, device)));
+                stays_closed
+            });
+            if !possible.is_empty() {
+                break;
+            }
+        }
+        possible
+    }
+
+    /// Whether a task has waited for a device as long as it may.
+    fn has_waited_enough(&self, now: Moment, state: Option<&TaskState<H::Job>>) -> bool {
+        let since = state.and_then(|state| state.stranded_since);
+        since.is_some_and(|since| now.since(since) >= self.config.device_wait_max)
     }
 
     /// What the `at`-th rung would cost on a device; or why not.
@@ -249,13 +296,47 @@ impl<H: Host> Scheduler<H> {
     ) -> Result<Assessed, Refusal> {
         let rung = &spec.ladder.rungs()[at];
         self.may_run(spec, at, rung, device)?;
-        let bytes = self.bytes_of(spec, rung, cell);
-        if let Some(failed) = cell.and_then(|cell| cell.cost.refuses(spec.units, bytes, now)) {
-            return Err(Refusal::FailedBefore { units: failed.units });
-        }
         if state.is_some_and(|state| !state.attempts.is_empty() && state.tried(rung.name, device)) {
             return Err(Refusal::TriedAlready);
         }
+        if let Some(cell) = cell.filter(|cell| cell.cost.has_failed()) {
+            self.is_open(now, spec, rung, device, cell)?;
+        }
+        self.estimate(now, spec, at, device, cell)
+    }
+
+    /// Whether what was learnt of failures lets a rung be tried on a device.
+    #[cold]
+    fn is_open(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        rung: &Rung,
+        device: DeviceId,
+        cell: &CostCell,
+    ) -> Result<(), Refusal> {
+        if cell.cost.is_unsupported() {
+            return Err(Refusal::Unsupported);
+        }
+        let bytes = self.bytes_of(spec, rung, Some(cell));
+        match cell.cost.refuses(spec.units, bytes, self.left_by_others(device), now) {
+            Some(failed) => Err(Refusal::FailedBefore { units: failed.units }),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, whatever was learnt of failures.
+    #[inline]
+    fn estimate(
+        &self,
+        now: Moment,
+        spec: &TaskSpec,
+        at: usize,
+        device: DeviceId,
+        cell: Option<&CostCell>,
+    ) -> Result<Assessed, Refusal> {
+        let rung = &spec.ladder.rungs()[at];
+        let bytes = self.bytes_of(spec, rung, cell);
         let mut estimate = Estimate { bytes, ..self.cost(spec, rung, device, cell) };
         estimate.wait = self.device(device).wait(now, spec.priority);
         let memory = self.memory_wait(now, spec, rung, device, bytes)?;

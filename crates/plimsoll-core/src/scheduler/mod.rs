@@ -86,6 +86,9 @@ pub struct Config {
     pub strategy: Strategy,
     /// How long a task waits for memory that nobody here will give back before its rung counts as refused.
     pub memory_wait_max: Nanos,
+    /// How long a size that ran out of memory is not tried again, the first time. Each further time it is twice as long,
+    /// up to an hour; clearly more free memory ends it sooner.
+    pub memory_retry_first: Nanos,
     /// How long a task waits for a device that could take it to come back before it ends with every reason.
     pub device_wait_max: Nanos,
     /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
@@ -102,6 +105,7 @@ impl Default for Config {
             queue_limit: 16_384,
             strategy: Strategy::default(),
             memory_wait_max: Nanos::seconds(30),
+            memory_retry_first: crate::profile::FAILURE_WAIT_FIRST,
             device_wait_max: Nanos::seconds(60),
             lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
             owner: 0,

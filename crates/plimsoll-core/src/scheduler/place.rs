@@ -124,6 +124,11 @@ impl<H: Host> Scheduler<H> {
         let given_up: Vec<TaskId> =
             self.strandings().filter(|(_, since)| waited(*since)).map(|(task, _)| task).collect();
         for task in given_up {
+            // Once waiting is over, a rung that is only closed by what was learnt is tried before the task ends.
+            if let Some(chosen) = self.choose(now, task) {
+                self.place_as(now, task, &chosen);
+                continue;
+            }
             let refusals = self.refusals(now, task);
             let Some(state) = self.tasks.get_mut(task) else { continue };
             let error = exhausted(std::mem::take(&mut state.attempts), refusals);

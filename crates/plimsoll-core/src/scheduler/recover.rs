@@ -8,13 +8,10 @@ use super::{Host, Scheduler};
 use crate::error::{Attempt, Setback, TaskError};
 use crate::event::{FaultKind, What};
 use crate::health::Ailment;
-use crate::profile::FailedAt;
-use crate::{Fault, Moment, Nanos, Remedy, TaskId};
+use crate::{Fault, Moment, Remedy, TaskId};
 
 /// Attempts at one task. More would mean devices that come and go faster than the task runs.
 pub(super) const ATTEMPTS_MAX: usize = 16;
-/// How long an out-of-memory is remembered: other programs leave, and a learnt failure must not outlive its reason.
-const FAILURE_KEPT: Nanos = Nanos::seconds(crate::profile::FAILURE_LIFE_S);
 
 impl<H: Host> Scheduler<H> {
     pub(super) fn recover(&mut self, now: Moment, run: &Run, fault: Fault, measured: Measured) {
@@ -22,11 +19,11 @@ impl<H: Host> Scheduler<H> {
         let (task, device) = (run.task, run.device);
         self.device_mut(device).stats.failed(measured.run);
         self.note(now, || What::AttemptFailed { task, rung: key.rung, device, fault: FaultKind::from(&fault) });
-        match fault.remedy() {
+        let is_news = match fault.remedy() {
             Remedy::Report => return self.end_without_result(now, task, reported(fault)),
             Remedy::StepDown => self.remember_failure(now, run, &fault),
-            Remedy::Move => {}
-        }
+            Remedy::Move => false,
+        };
         let ailment = ailment(&fault);
         if let Some(state) = self.tasks.get_mut(task) {
             state.attempts.push(Attempt { rung: key.rung, device, setback: Setback::Failed(fault) });
@@ -34,6 +31,10 @@ impl<H: Host> Scheduler<H> {
         }
         if let Some(ailment) = ailment {
             self.quarantine_since(now, run, ailment);
+        }
+        if is_news {
+            // Those that are queued here were chosen for before it was known.
+            self.place_again(now, device);
         }
         self.try_again(now, task);
     }
@@ -63,16 +64,17 @@ impl<H: Host> Scheduler<H> {
         self.end_without_result(now, task, TaskError::Exhausted { attempts });
     }
 
-    /// Only out-of-memory is remembered; the smallest size at which it happened counts.
-    fn remember_failure(&mut self, now: Moment, run: &Run, fault: &Fault) {
-        let Some(state) = self.tasks.get(run.task) else { return };
-        let units = state.spec.units;
-        let key = run.session.key();
-        let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
-        let bytes = run.estimate.bytes;
-        cell.cost.fail(FailedAt { units, bytes, until: now + FAILURE_KEPT }, now);
-        if let Fault::OutOfMemory { moment, .. } = fault {
-            self.note_failure(key, run.device, units, bytes, *moment);
+    /// What is worth remembering for the next task: that memory ran out at this size, or that the device cannot do this
+    /// rung. Nothing else is ever stored as out-of-memory. Says whether it was news.
+    fn remember_failure(&mut self, now: Moment, run: &Run, fault: &Fault) -> bool {
+        let Some(state) = self.tasks.get(run.task) else { return false };
+        let (units, key) = (state.spec.units, run.session.key());
+        match fault {
+            Fault::OutOfMemory { moment, .. } => {
+                self.learn_ran_out(now, key, run.device, units, run.estimate.bytes, *moment)
+            }
+            Fault::Unsupported { detail } => self.learn_unsupported(now, key, run.device, detail),
+            _ => false,
         }
     }
 

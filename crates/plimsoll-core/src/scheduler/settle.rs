@@ -187,7 +187,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.tasks.discard(run.task);
         let (id, rung, device) = (run.task, run.session.key().rung, run.device);
-        let first_figures = self.learn(run, units, measured);
+        let first_figures = self.learn(now, run, units, measured);
         let on = self.device_mut(device);
         on.stats.completed(units, measured.run);
         on.gave_a_result();
@@ -217,7 +217,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.
-    fn learn(&mut self, run: &Run, units: u64, measured: Measured) -> bool {
+    fn learn(&mut self, now: Moment, run: &Run, units: u64, measured: Measured) -> bool {
         let key = run.session.key();
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         let unmeasured = cell.cost.run(units).is_none();
@@ -237,7 +237,7 @@ impl<H: Host> Scheduler<H> {
         }
         let first_figures = unmeasured && cell.exploring > 0;
         if refuted {
-            self.note_success(key, run.device, units, run.estimate.bytes);
+            self.note_success(now, key, run.device, units, run.estimate.bytes);
         }
         first_figures
     }

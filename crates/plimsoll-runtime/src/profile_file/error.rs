@@ -93,6 +93,18 @@ pub enum ProfileFileError {
         /// The version of its shape.
         found: u32,
     },
+    /// The profile of another machine lies where this one's should be. It is left alone.
+    #[error(
+        "{} is left alone, since it is another machine's: {mismatch}; point PLIMSOLL_PROFILE at another file, or \
+         run `plimsoll profile clear` if that machine needs it no more",
+        path.display()
+    )]
+    Occupied {
+        /// Which file.
+        path: PathBuf,
+        /// How that machine differs.
+        mismatch: Mismatch,
+    },
     /// The profile is of another machine, driver or version.
     #[error("{} is refused: {mismatch}; `plimsoll bench` measures this machine", path.display())]
     Foreign {

@@ -1,11 +1,13 @@
-//! The profile on disk: one TOML file in the user's cache folder, shared by every process of that user.
+//! The profile on disk: one TOML file for each machine in the user's cache folder, shared by every process of that user.
 //! Never measures and never reads the environment beyond where the cache folder is: the caller names another path.
+//! Never writes over the profile of another machine.
 //! Invariant: whoever writes holds the lock and merges what others wrote (`no_update_is_lost_between_processes`), and
 //! the file is whole at every moment, whoever is killed (`a_killed_writer_leaves_a_whole_file_and_no_lock`).
 
 mod atomic;
 mod error;
 mod lock;
+mod machines;
 mod text;
 
 use std::fmt;
@@ -15,18 +17,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
-use plimsoll_core::profile::{Dropped, Freshness, Mismatch, Origin, Profile};
+use plimsoll_core::profile::{Dropped, Freshness, Machine, Mismatch, Origin, Profile};
 use plimsoll_core::{Bytes, UnixSeconds};
 
 pub use error::ProfileFileError;
+pub use machines::MACHINES_MAX;
 
 use self::atomic::{beside, folder};
 use self::lock::Lock;
+use self::machines::Machines;
 use self::text::{FILE_MAX, Unreadable};
 
 /// How long to wait for another process that is writing. Writing takes milliseconds; a process stopped while it
 /// writes should not stop everyone else.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// What is added to the name of a damaged file.
+const SET_ASIDE: &str = ".corrupt";
 
 type Result<T> = std::result::Result<T, ProfileFileError>;
 
@@ -50,6 +57,8 @@ type Result<T> = std::result::Result<T, ProfileFileError>;
 pub struct ProfileFile {
     path: PathBuf,
     lock_wait: Duration,
+    /// Set if it is one of several, each of its own machine.
+    machines: Option<Machines>,
 }
 
 /// What was found in the file.
@@ -66,7 +75,7 @@ pub struct Loaded {
 pub struct Saved {
     /// The profile as it lies in the file now: what was handed in and what other processes had learnt.
     pub profile: Profile,
-    /// Set if the file held a profile of another machine or version, which is gone now.
+    /// Set if the file held a profile of before the driver or the software changed, which is gone now.
     pub replaced: Option<Mismatch>,
     /// What the user should hear about.
     pub warnings: Vec<Warning>,
@@ -116,18 +125,25 @@ impl fmt::Display for Warning {
 }
 
 impl ProfileFile {
-    /// The profile at this path.
+    /// The profile at this path, whichever machine's it is.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), lock_wait: LOCK_WAIT }
+        Self { path: path.into(), lock_wait: LOCK_WAIT, machines: None }
     }
 
-    /// The profile in the user's cache folder.
+    /// The profile of this machine in a folder that it may share with others. A `profile.toml` of this machine there,
+    /// from when all shared that one, is taken over.
+    pub fn of_machine_in(folder: impl Into<PathBuf>, machine: &Machine) -> Self {
+        let machines = Machines::new(folder.into(), machine);
+        Self { path: machines.path(), lock_wait: LOCK_WAIT, machines: Some(machines) }
+    }
+
+    /// The profile of this machine in the user's cache folder.
     ///
     /// # Errors
     /// [`ProfileFileError::NoCacheFolder`] if the platform names none.
-    pub fn in_cache() -> Result<Self> {
+    pub fn in_cache(machine: &Machine) -> Result<Self> {
         let folders = etcetera::choose_base_strategy().map_err(|_| ProfileFileError::NoCacheFolder)?;
-        Ok(Self::at(folders.cache_dir().join("plimsoll").join("profile.toml")))
+        Ok(Self::of_machine_in(folders.cache_dir().join("plimsoll"), machine))
     }
 
     /// The same file, waiting this long for another process that writes.
@@ -147,6 +163,7 @@ impl ProfileFile {
     /// # Errors
     /// If the system refuses to read it, or a later version wrote it.
     pub fn load(&self, now: UnixSeconds) -> Result<Loaded> {
+        self.take_over();
         let found = self.read_profile(now)?;
         Ok(found.unwrap_or_else(|Damage(reason)| self.reload_under_lock(reason, now)))
     }
@@ -154,26 +171,74 @@ impl ProfileFile {
     /// Writes what was learnt, together with what other processes have written since.
     ///
     /// # Errors
-    /// If another process writes for too long, the system refuses, the disk is full, or a later version wrote what
-    /// is there. What was there stays then.
+    /// If another process writes for too long, the system refuses, the disk is full, or a later version or another
+    /// machine wrote what is there. What was there stays then.
     pub fn save(&self, learnt: &Profile, now: UnixSeconds) -> Result<Saved> {
+        self.save_with(learnt, now, Profile::merge)
+    }
+
+    /// Writes what was measured anew in place of what was known of the same cells. What is known of others stays.
+    ///
+    /// # Errors
+    /// As [`ProfileFile::save`].
+    pub fn save_anew(&self, measured: &Profile, now: UnixSeconds) -> Result<Saved> {
+        self.save_with(measured, now, Profile::keep_unmeasured)
+    }
+
+    fn save_with(
+        &self,
+        learnt: &Profile,
+        now: UnixSeconds,
+        take_over: fn(&mut Profile, &Profile) -> std::result::Result<(), Mismatch>,
+    ) -> Result<Saved> {
         let lock = self.lock()?;
         let Loaded { profile: on_disk, warnings } = self.load_locked(&lock, now)?;
         let mut profile = learnt.clone();
-        profile.failures_mut().expire(now);
-        let replaced = on_disk.and_then(|theirs| profile.merge(&theirs).err());
+        let replaced = on_disk.and_then(|theirs| take_over(&mut profile, &theirs).err());
+        self.refuse_foreign(replaced.as_ref())?;
         profile.failures_mut().expire(now);
         self.write(&lock, &profile)?;
         Ok(Saved { profile, replaced, warnings })
     }
 
-    /// Writes a profile in place of whatever is there: after the machine was measured as a whole.
+    /// Writes a profile in place of whatever this machine had there.
     ///
     /// # Errors
-    /// As [`ProfileFile::save`], except that what is there is not looked at.
+    /// As [`ProfileFile::save`].
     pub fn replace(&self, profile: &Profile) -> Result<()> {
         let lock = self.lock()?;
+        // Only whose it is counts here, not when it was measured.
+        let on_disk = self.load_locked(&lock, UnixSeconds(u64::MAX))?.profile;
+        self.refuse_foreign(on_disk.and_then(|theirs| theirs.origin().mismatch(profile.origin())).as_ref())?;
         self.write(&lock, profile)
+    }
+
+    /// Whether a profile of this machine could be kept here, before the trouble of measuring one.
+    ///
+    /// # Errors
+    /// [`ProfileFileError::Occupied`] if another machine's lies there; otherwise as [`ProfileFile::load`].
+    pub fn check_place(&self, here: Origin<'_>, now: UnixSeconds) -> Result<()> {
+        let there = self.load(now)?.profile;
+        self.refuse_foreign(there.and_then(|profile| profile.origin().mismatch(here)).as_ref())
+    }
+
+    /// Forgets where memory ran out and what devices cannot do, of one workload or of all. What was measured stays.
+    /// Says how much was forgotten.
+    ///
+    /// # Errors
+    /// As [`ProfileFile::save`].
+    pub fn forget_failures(&self, here: Origin<'_>, workload: Option<&str>, now: UnixSeconds) -> Result<usize> {
+        if !folder(&self.path).exists() {
+            return Ok(0);
+        }
+        let lock = self.lock()?;
+        let Some(mut profile) = self.load_locked(&lock, now)?.profile else { return Ok(0) };
+        self.refuse_foreign(profile.origin().mismatch(here).as_ref())?;
+        let forgotten = profile.failures_mut().forget(workload);
+        if forgotten > 0 {
+            self.write(&lock, &profile)?;
+        }
+        Ok(forgotten)
     }
 
     /// Forgets the profile, and a damaged one set aside. Says whether there was anything to forget.
@@ -195,6 +260,7 @@ impl ProfileFile {
     /// # Errors
     /// If there is no sound profile, or the system refuses to write the file.
     pub fn export(&self, to: &Path, now: UnixSeconds) -> Result<()> {
+        self.take_over();
         let text = self.read_text()?.ok_or_else(|| ProfileFileError::Missing { path: self.path.clone() })?;
         self.parse(&text, now)?;
         // Another export to the same place must not share the draft; a process has one at a time per file.
@@ -221,11 +287,31 @@ impl ProfileFile {
     fn lock(&self) -> Result<Lock> {
         let folder = folder(&self.path);
         fs::create_dir_all(folder).map_err(|source| ProfileFileError::system("create", folder, source))?;
-        Lock::take(&beside(&self.path, ".lock"), self.lock_wait)
+        let path = self.machines.as_ref().map_or_else(|| beside(&self.path, ".lock"), Machines::lock_path);
+        let lock = Lock::take(&path, self.lock_wait)?;
+        if let Some(machines) = &self.machines {
+            machines.take_over(&lock);
+        }
+        Ok(lock)
+    }
+
+    /// Takes over what this machine wrote before each had its own file, if there is such a thing.
+    fn take_over(&self) {
+        if self.machines.as_ref().is_some_and(Machines::has_predecessor) {
+            // Every lock does it. Who may not write goes on without.
+            let _ = self.lock();
+        }
+    }
+
+    fn refuse_foreign(&self, mismatch: Option<&Mismatch>) -> Result<()> {
+        match mismatch.filter(|mismatch| mismatch.is_foreign()) {
+            Some(mismatch) => Err(ProfileFileError::Occupied { path: self.path.clone(), mismatch: mismatch.clone() }),
+            None => Ok(()),
+        }
     }
 
     fn set_aside_path(&self) -> PathBuf {
-        beside(&self.path, ".corrupt")
+        beside(&self.path, SET_ASIDE)
     }
 
     /// What is there, and if it is damaged then set aside.
@@ -251,12 +337,17 @@ impl ProfileFile {
         Loaded { profile: None, warnings: vec![Warning::SetAside { path: self.path.clone(), reason, moved_to }] }
     }
 
-    fn write(&self, _lock: &Lock, profile: &Profile) -> Result<()> {
+    fn write(&self, lock: &Lock, profile: &Profile) -> Result<()> {
         let text = text::print(profile).map_err(|error| {
             ProfileFileError::system("write", &self.path, io::Error::new(io::ErrorKind::InvalidData, error))
         })?;
         // One draft name for all: only the holder of the lock writes, and a killed one's draft is overwritten.
-        atomic::write(&self.path, ".new", &text)
+        let is_new = !self.path.exists();
+        atomic::write(&self.path, ".new", &text)?;
+        if let Some(machines) = self.machines.as_ref().filter(|_| is_new) {
+            machines.make_room(lock);
+        }
+        Ok(())
     }
 
     /// What is there. Damage, which is set aside, is told apart from errors that the user must hear of.

@@ -73,7 +73,7 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use plimsoll_core::profile::{Cell, CellKey, DeviceSummary, FailedCell, Machine};
+    use plimsoll_core::profile::{Cell, CellKey, DeviceSummary, FailedCell, Machine, UnsupportedCell};
     use plimsoll_core::{Bytes, DeviceKind, MemoryMoment, Nanos};
     use proptest::prelude::*;
 
@@ -96,7 +96,10 @@ mod tests {
         profile.record(&key, &mut cell, NOW);
         let bytes = Bytes::MAX;
         let failed = FailedCell::out_of_memory(key.clone(), u64::MAX, bytes, MemoryMoment::Run, "0.1.0", NOW);
-        profile.failures_mut().remember(failed.expect("it happened"));
+        let failed = failed.expect("it happened").with_free(Some(Bytes(7))).with_step(3);
+        profile.failures_mut().remember(failed);
+        profile.failures_mut().succeeded(&CellKey::new("sum", "gpu-full", "card"), 5, Bytes(20), NOW);
+        profile.failures_mut().remember_unsupported(UnsupportedCell::new(key, "no \"f64\"", "0.1.0", NOW));
         profile
     }
 
@@ -114,7 +117,7 @@ mod tests {
             # What Plimsoll measured on this machine. `plimsoll bench` measures again, `plimsoll profile clear` forgets.
             # Times are the latest of each size, oldest first; `learnt` counts all there ever were; dates are seconds since 1970.
 
-            schema = 1
+            schema = 2
             software = "0.1.0"
             measured_at = 1760000000
 
@@ -154,10 +157,28 @@ mod tests {
             device = "card"
             units = 9223372036854775807
             bytes = 9223372036854775807
+            free = 7
             moment = "run"
+            step = 3
             software = "0.1.0"
             at = 1760000000
             until = 1760003600
+
+            [[refuted]]
+            workload = "sum"
+            rung = "gpu-full"
+            device = "card"
+            units = 5
+            bytes = 20
+            at = 1760000000
+
+            [[unsupported]]
+            workload = "blur"
+            rung = "gpu-full"
+            device = "card"
+            detail = 'no "f64"'
+            software = "0.1.0"
+            at = 1760000000
         "##]]
         .assert_eq(&text);
     }
@@ -169,21 +190,33 @@ mod tests {
             String::new(),
             text[..text.len() / 2].to_owned(),
             text.replace("learnt =", "learned ="),
-            text.replace("schema = 1", "schema = 0"),
+            text.replace("schema = 2", "schema = 0"),
             text.replace("units = 10", "units = -10"),
             text.replace("a1b2c3", ""),
         ];
         let reasons: Vec<String> = damaged.iter().map(|text| reason(text)).collect();
         expect![[r#"
             line 1: missing field `schema`
-            line 18: invalid basic string, expected `"`
+            line 28: key with no value, expected `=`
             line 22: unknown field `learned`, expected one of `learnt`, `at`, `times_ns`
-            it cannot be used: its shape is version 0; this software reads version 1
+            it cannot be used: its shape is version 0; this software reads versions 1 to 2
             line 27: invalid value: integer `-10`, expected u64
             it cannot be used: its machine key is missing, too long or not printable"#]]
         .assert_eq(&reasons.join("\n"));
-        let later = text.replace("schema = 1", "schema = 2\nshiny = true");
-        assert_eq!(parse(&later, NOW).err(), Some(Unreadable::Newer { found: 2 }));
+        let later = text.replace("schema = 2", "schema = 3\nshiny = true");
+        assert_eq!(parse(&later, NOW).err(), Some(Unreadable::Newer { found: 3 }));
+    }
+
+    /// As version 0.1.0 of the shape wrote it.
+    #[test]
+    fn a_file_of_the_first_shape_is_still_read() {
+        let text = print(&profile(&[(10, 10)])).expect("printed");
+        let (text, _) = text.split_once("\n[[refuted]]").expect("it comes after the failures");
+        let text = text.replace("schema = 2", "schema = 1").replace("free = 7\n", "").replace("step = 3\n", "");
+        let (profile, dropped) = parse(&text, NOW).expect("read");
+        assert_eq!((profile.cells().len(), dropped.len()), (1, 0));
+        let failed: Vec<_> = profile.failures().iter().map(|failed| (failed.free(), failed.step())).collect();
+        assert_eq!(failed, [(None, 0)]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod host_memory;
 mod hung;
 mod identity;
 mod inboxes;
+mod learning;
 mod leases;
 mod leftovers;
 mod memory;

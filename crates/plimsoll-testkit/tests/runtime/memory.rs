@@ -127,7 +127,7 @@ fn what_failed_is_remembered_until_it_succeeds() {
         let gpu = virtual_gpu("two", |gpu| gpu.memory(Bytes::mib(100)).slots(2));
         let builder =
             Orchestrator::builder().device(as_device(&gpu)).cpu(1).strategy(Strategy::WeightedCapacity).weight(0, ALL);
-        let orchestrator = builder.build();
+        let orchestrator = builder.memory_retry_first(std::time::Duration::from_secs(3_600)).build();
         let work = orchestrator.register(Scripted::default());
         let attempts_on_gpu = Arc::new(AtomicU64::new(0));
         let full = Arc::new(AtomicBool::new(true));

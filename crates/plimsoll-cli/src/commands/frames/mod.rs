@@ -58,7 +58,8 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let only = chosen(args, &opened.names)?;
     let live = Live::new(opened.devices.iter().map(|device| device.facts().slots));
     let described = Orchestrator::builder().listener(live.listener());
-    let described = described.profile(profile::file().map_err(Stop::failed)?, Some(profile::hardware()));
+    let hardware = profile::hardware();
+    let described = described.profile(profile::file(&hardware).map_err(Stop::failed)?, Some(hardware));
     let (described, trace) = trace::start(described, args.trace.as_deref(), &opened.names)?;
     let options = DistributorOptions {
         strategy,

@@ -1,12 +1,14 @@
 //! `plimsoll profile`: the file in which this machine keeps what it measured.
-//! Never measures. Only `clear` and `import` change the file.
+//! Never measures. Only `clear`, `forget` and `import` change the file.
 
+mod failures;
 mod show;
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use plimsoll::profile;
+use plimsoll_core::profile::Machine;
 use plimsoll_runtime::profile_file::{ProfileFile, Warning};
 use plimsoll_runtime::today;
 
@@ -25,6 +27,13 @@ pub(crate) enum Command {
     /// Forget what was measured
     #[command(after_help = "Example:\n  plimsoll profile clear")]
     Clear,
+    /// Forget where memory ran out and what devices cannot do, and keep what was measured
+    #[command(after_help = "Everything is then tried again.\n\n\
+                            Examples:\n  plimsoll profile forget\n  plimsoll profile forget ssim2")]
+    Forget {
+        /// Of this workload only, by its name in `plimsoll profile show`
+        workload: Option<String>,
+    },
     /// Copy the profile to a file, for a machine just like this one
     #[command(after_help = "Example:\n  plimsoll profile export cluster.toml")]
     Export {
@@ -46,19 +55,22 @@ const EXAMPLES: &str = "\
 Examples:
   plimsoll profile show
   plimsoll profile show --json | jq '.cells[].runs'
+  plimsoll profile forget
   PLIMSOLL_PROFILE=./here.toml plimsoll profile path";
 
 pub(crate) fn run(command: &Command, machine: &MachineArgs) -> Ended {
-    let file = profile::file().map_err(Stop::failed)?;
+    let hardware = profile::hardware();
+    let file = profile::file(&hardware).map_err(Stop::failed)?;
     match command {
-        Command::Show(args) => show::run(args, &file, machine),
+        Command::Show(args) => show::run(args, &file, &hardware, machine),
         Command::Path => output::line(file.path().display()),
         Command::Clear => clear(&file),
+        Command::Forget { workload } => forget(&file, &hardware, workload.as_deref()),
         Command::Export { file: to } => {
             file.export(to, today()).map_err(Stop::failed)?;
             output::line(format_args!("The profile is now also at {}.", to.display()))
         }
-        Command::Import { file: from } => import(&file, from),
+        Command::Import { file: from } => import(&file, &hardware, from),
     }
 }
 
@@ -70,9 +82,18 @@ fn clear(file: &ProfileFile) -> Ended {
     }
 }
 
-fn import(file: &ProfileFile, from: &std::path::Path) -> Ended {
-    let machine = profile::hardware();
-    let imported = file.import(from, profile::origin(&machine), today()).map_err(Stop::failed)?;
+fn forget(file: &ProfileFile, hardware: &Machine, workload: Option<&str>) -> Ended {
+    let forgotten = file.forget_failures(profile::origin(hardware), workload, today()).map_err(Stop::failed)?;
+    let of = workload.map_or_else(String::new, |workload| format!(" of {workload}"));
+    match forgotten {
+        0 => output::line(format_args!("No failure{of} was remembered in {}.", file.path().display())),
+        1 => output::line(format_args!("Forgot 1 failure{of}; it is tried again.")),
+        many => output::line(format_args!("Forgot {many} failures{of}; they are tried again.")),
+    }
+}
+
+fn import(file: &ProfileFile, hardware: &Machine, from: &std::path::Path) -> Ended {
+    let imported = file.import(from, profile::origin(hardware), today()).map_err(Stop::failed)?;
     warn_of(&imported.warnings);
     let cells = imported.profile.cells().len();
     output::line(format_args!("Took over {cells} cells from {}.", from.display()))?;

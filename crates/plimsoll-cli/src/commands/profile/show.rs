@@ -3,13 +3,13 @@
 use clap::Args as ClapArgs;
 use comfy_table::{Cell as TableCell, CellAlignment};
 use plimsoll::machine::{Listed, Machine};
-use plimsoll::profile;
-use plimsoll_core::profile::{Cell, CellKey, FailedCell, Freshness, Measured, Profile, Stale};
-use plimsoll_core::{Bytes, MemoryMoment, Nanos, UnixSeconds};
+use plimsoll_core::profile::{Cell, CellKey, Freshness, Machine as Hardware, Measured, Profile, Stale};
+use plimsoll_core::{Nanos, UnixSeconds};
 use plimsoll_runtime::profile_file::ProfileFile;
 use plimsoll_runtime::{SOFTWARE, today};
 use serde::Serialize;
 
+use super::failures::{FailureReport, UnsupportedReport};
 use super::warn_of;
 use crate::machine_args::MachineArgs;
 use crate::output;
@@ -26,18 +26,19 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Each line is one way to do a workload on one device: what opening it costs, how many runs were learnt from, and what the \
-smallest and the largest size took.
+smallest and the largest size took. Below it: where memory ran out, with how much free, and when it is tried again; and \
+what a device cannot do.
 
 Examples:
   plimsoll profile show
   plimsoll profile show --json | jq '.cells[] | {workload, rung, device, runs}'";
 
-pub(super) fn run(args: &Args, file: &ProfileFile, machine: &MachineArgs) -> Ended {
+pub(super) fn run(args: &Args, file: &ProfileFile, hardware: &Hardware, machine: &MachineArgs) -> Ended {
     let now = today();
     let loaded = file.load(now).map_err(Stop::failed)?;
     warn_of(&loaded.warnings);
     let report = match &loaded.profile {
-        Some(profile) => Report::new(file, profile, &Names::of_this_machine(machine)?, now),
+        Some(profile) => Report::new(file, profile, hardware, &Names::of_this_machine(machine)?, now),
         None => Report { path: file.path().display().to_string(), ..Report::default() },
     };
     match args.json {
@@ -62,7 +63,7 @@ pub(super) fn state(freshness: &Freshness) -> (&'static str, Option<String>) {
 }
 
 /// What the devices of this machine are called, by the keys under which the profile knows them.
-struct Names(Vec<(String, String)>);
+pub(super) struct Names(Vec<(String, String)>);
 
 impl Names {
     fn of_this_machine(machine: &MachineArgs) -> Result<Self, Stop> {
@@ -71,7 +72,7 @@ impl Names {
     }
 
     /// Cards that are alike share their figures, and so their key.
-    fn of(&self, key: &str) -> Option<String> {
+    pub(super) fn of(&self, key: &str) -> Option<String> {
         let names: Vec<&str> = self.0.iter().filter(|(known, _)| known == key).map(|(_, name)| name.as_str()).collect();
         (!names.is_empty()).then(|| names.join(" "))
     }
@@ -85,11 +86,13 @@ struct Report {
     profile: Option<About>,
     cells: Vec<CellReport>,
     failures: Vec<FailureReport>,
+    unsupported: Vec<UnsupportedReport>,
 }
 
 #[derive(Serialize)]
 struct About {
     software: String,
+    /// When the last of it was measured; each cell says when it was.
     measured_at: UnixSeconds,
     machine: String,
     devices: Vec<String>,
@@ -107,6 +110,8 @@ struct CellReport {
     open_ns: Option<Nanos>,
     runs: u64,
     learnt_at: UnixSeconds,
+    /// Too old to rely on: it is measured again in passing.
+    stale: bool,
     sizes: Vec<SizeReport>,
 }
 
@@ -119,37 +124,26 @@ struct SizeReport {
     runs: u64,
 }
 
-#[derive(Serialize)]
-struct FailureReport {
-    workload: String,
-    rung: String,
-    device: Option<String>,
-    device_key: String,
-    units: u64,
-    bytes: Bytes,
-    moment: MemoryMoment,
-    at: UnixSeconds,
-    until: UnixSeconds,
-}
-
 impl Report {
-    fn new(file: &ProfileFile, profile: &Profile, names: &Names, now: UnixSeconds) -> Self {
+    fn new(file: &ProfileFile, profile: &Profile, hardware: &Hardware, names: &Names, now: UnixSeconds) -> Self {
+        let failures = profile.failures();
         Self {
             path: file.path().display().to_string(),
-            profile: Some(About::new(profile, now)),
-            cells: profile.cells().map(|(key, cell)| CellReport::new(key, cell, names)).collect(),
-            failures: profile.failures().iter().map(|failed| FailureReport::new(failed, names)).collect(),
+            profile: Some(About::new(profile, hardware, now)),
+            cells: profile.cells().map(|(key, cell)| CellReport::new(key, cell, names, now)).collect(),
+            failures: failures.iter().map(|failed| FailureReport::new(failed, names)).collect(),
+            unsupported: failures.unsupported().map(|each| UnsupportedReport::new(each, names)).collect(),
         }
     }
 }
 
 impl About {
-    fn new(profile: &Profile, now: UnixSeconds) -> Self {
+    fn new(profile: &Profile, hardware: &Hardware, now: UnixSeconds) -> Self {
         let origin = profile.origin();
-        let (state, reason) = state(&profile.freshness(now, &profile::hardware(), SOFTWARE));
+        let (state, reason) = state(&profile.freshness(now, hardware, SOFTWARE));
         Self {
             software: origin.software.to_owned(),
-            measured_at: profile.measured_at(),
+            measured_at: profile.learnt_at(),
             machine: origin.machine.key.clone(),
             devices: origin.machine.devices.iter().map(|device| device.name.clone()).collect(),
             state,
@@ -159,7 +153,7 @@ impl About {
 }
 
 impl CellReport {
-    fn new(key: &CellKey, cell: &Cell, names: &Names) -> Self {
+    fn new(key: &CellKey, cell: &Cell, names: &Names, now: UnixSeconds) -> Self {
         let size = |Measured { units, median, spread, learnt, .. }| SizeReport {
             units,
             median_ns: median,
@@ -174,24 +168,8 @@ impl CellReport {
             open_ns: cell.open(),
             runs: cell.learnt(),
             learnt_at: cell.learnt_at(),
+            stale: cell.is_stale(now),
             sizes: cell.sizes().map(size).collect(),
-        }
-    }
-}
-
-impl FailureReport {
-    fn new(failed: &FailedCell, names: &Names) -> Self {
-        let key = failed.key();
-        Self {
-            workload: key.workload().to_owned(),
-            rung: key.rung().to_owned(),
-            device: names.of(key.device()),
-            device_key: key.device().to_owned(),
-            units: failed.units(),
-            bytes: failed.bytes(),
-            moment: failed.moment(),
-            at: failed.at(),
-            until: failed.until(),
         }
     }
 }
@@ -206,10 +184,8 @@ impl Report {
         if !self.cells.is_empty() {
             self.print_cells()?;
         }
-        if self.failures.iter().any(|failure| now < failure.until) {
-            self.print_failures(now)?;
-        }
-        Ok(())
+        FailureReport::print_all(&self.failures, now)?;
+        UnsupportedReport::print_all(&self.unsupported, now)
     }
 
     fn print_cells(&self) -> Ended {
@@ -223,21 +199,14 @@ impl Report {
             ("RUNS", Right),
             ("SMALLEST", Right),
             ("LARGEST", Right),
+            ("", Left),
         ]);
         for cell in &self.cells {
             table.add_row(cell.row());
         }
-        output::print_table(&table)
-    }
-
-    fn print_failures(&self, now: UnixSeconds) -> Ended {
-        output::line("\nMemory ran out at these sizes, which are not tried again for a while:")?;
-        for failure in self.failures.iter().filter(|failure| now < failure.until) {
-            let FailureReport { workload, rung, units, bytes, moment, .. } = failure;
-            let device = failure.device.as_ref().unwrap_or(&failure.device_key);
-            let left = span(failure.until.0.saturating_sub(now.0));
-            let size = output::count(*units);
-            output::line(format_args!("  {workload}, {rung} on {device}: {size} ({bytes}) {moment}, for {left} more"))?;
+        output::print_table(&table)?;
+        if self.cells.iter().any(|cell| cell.stale) {
+            output::line("\nstale: too old to rely on; measured again in passing, or by `plimsoll bench`")?;
         }
         Ok(())
     }
@@ -274,12 +243,13 @@ impl CellReport {
             TableCell::new(self.runs),
             size(self.sizes.first()),
             size(self.sizes.last()),
+            if self.stale { output::faint("stale") } else { TableCell::new("") },
         ]
     }
 }
 
 /// A span of time in its largest unit.
-fn span(seconds: u64) -> String {
+pub(super) fn span(seconds: u64) -> String {
     let (number, unit) = match seconds {
         0..60 => (seconds, "second"),
         60..3_600 => (seconds / 60, "minute"),

@@ -55,8 +55,9 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
 }
 
 fn orchestrator(opened: Machine) -> Result<Builder, Stop> {
-    let file = profile::file().map_err(Stop::failed)?;
-    Ok(Orchestrator::builder().devices(opened.devices).profile(file, Some(profile::hardware())))
+    let hardware = profile::hardware();
+    let file = profile::file(&hardware).map_err(Stop::failed)?;
+    Ok(Orchestrator::builder().devices(opened.devices).profile(file, Some(hardware)))
 }
 
 /// No GPU is opened for work that may only run on the CPU.

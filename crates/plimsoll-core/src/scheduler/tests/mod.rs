@@ -5,6 +5,7 @@ mod estimates;
 mod faults;
 mod host_memory;
 mod late;
+mod learning;
 mod limits;
 mod memory;
 mod offers;
