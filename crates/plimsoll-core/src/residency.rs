@@ -117,6 +117,11 @@ impl<R: Clone> ReferenceCache<R> {
         self.expected.contains_key(key)
     }
 
+    /// Whether any queued task counts as bringing something.
+    pub(crate) fn expects_anything(&self) -> bool {
+        !self.expected.is_empty()
+    }
+
     /// A task that needs this key entered the device's queue.
     pub(crate) fn expect(&mut self, key: PreparedKey) {
         *self.expected.entry(key).or_default() += 1;

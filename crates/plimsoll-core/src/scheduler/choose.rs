@@ -296,13 +296,35 @@ impl<H: Host> Scheduler<H> {
     ) -> Result<Assessed, Refusal> {
         let rung = &spec.ladder.rungs()[at];
         self.may_run(spec, at, rung, device)?;
-        if state.is_some_and(|state| !state.attempts.is_empty() && state.tried(rung.name, device)) {
-            return Err(Refusal::TriedAlready);
+        if let Some(state) = state.filter(|state| !state.attempts.is_empty()) {
+            self.is_untried(now, state, rung, device, cell)?;
         }
         if let Some(cell) = cell.filter(|cell| cell.cost.has_failed()) {
             self.is_open(now, spec, rung, device, cell)?;
         }
         self.estimate(now, spec, at, device, cell)
+    }
+
+    /// Whether this task may use a rung of a device after what came of its attempts. Memory that did not come in time is
+    /// not waited for again, but used if it has come since.
+    #[cold]
+    fn is_untried(
+        &self,
+        now: Moment,
+        state: &TaskState<H::Job>,
+        rung: &Rung,
+        device: DeviceId,
+        cell: Option<&CostCell>,
+    ) -> Result<(), Refusal> {
+        let is_short = || {
+            let bytes = self.bytes_of(&state.spec, rung, cell);
+            self.memory_wait(now, &state.spec, rung, device, bytes).is_ok_and(|wait| wait.is_some())
+        };
+        let failed = state.failed_on(rung.name, device);
+        if failed || (state.waited_in_vain(rung.name, device) && is_short()) {
+            return Err(Refusal::TriedAlready);
+        }
+        Ok(())
     }
 
     /// Whether what was learnt of failures lets a rung be tried on a device.

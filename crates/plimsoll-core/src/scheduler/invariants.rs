@@ -1,10 +1,12 @@
 //! What must hold after every step, checked from the outside by the simulator and by tests.
 //! Never part of the hot path.
 
+use rustc_hash::FxHashMap;
+
 use super::state::Phase;
 use super::{Host, Scheduler};
 use crate::task::Priority;
-use crate::{DeviceId, Nanos};
+use crate::{DeviceId, Nanos, TaskId, WorkloadId};
 
 impl<H: Host> Scheduler<H> {
     /// Checks everything that must always hold.
@@ -18,7 +20,33 @@ impl<H: Host> Scheduler<H> {
         self.device_ids().try_for_each(|device| self.check_device(device))?;
         self.check_tasks()?;
         self.check_sequences()?;
+        self.check_exploring()?;
+        self.check_bounds()?;
         self.check_leases()
+    }
+
+    /// Checks what must hold when every task has ended and every run has come back.
+    ///
+    /// # Errors
+    /// The first thing that does not, in words.
+    pub fn check_at_rest(&self) -> Result<(), String> {
+        self.check_invariants()?;
+        let queued: usize = self.devices.iter().map(|device| device.queue.len()).sum();
+        let (tasks, runs) = (self.tasks.len(), self.runs.len());
+        if queued + tasks + runs > 0 {
+            return Err(format!("{queued} queued, {tasks} tasks and {runs} runs are left"));
+        }
+        let expecting = self.device_ids().find(|device| self.device(*device).cache.expects_anything());
+        expecting.map_or(Ok(()), |device| Err(format!("{device} still expects references")))
+    }
+
+    /// The tasks in a device's queue, first to start first, each with the rung that it is queued for.
+    pub fn queued(&self, device: DeviceId) -> impl Iterator<Item = (TaskId, usize)> + '_ {
+        let queue = self.device(device).queue.iter();
+        queue.filter_map(|task| match self.tasks.get(task)?.phase {
+            Phase::Queued { rung, .. } => Some((task, rung)),
+            _ => None,
+        })
     }
 
     fn check_device(&self, device: DeviceId) -> Result<(), String> {
@@ -77,6 +105,39 @@ impl<H: Host> Scheduler<H> {
         let (members, counted) = (members.count(), self.sequences.members());
         if members != counted {
             return Err(format!("{members} tasks are part of a sequence, {counted} are counted"));
+        }
+        Ok(())
+    }
+
+    /// What counts as being tried is what is queued or under way without figures.
+    fn check_exploring(&self) -> Result<(), String> {
+        let mut tries: FxHashMap<(WorkloadId, &'static str, DeviceId), u32> = FxHashMap::default();
+        for task in self.tasks.ids().filter_map(|id| self.tasks.get(id)) {
+            if let Phase::Queued { device, rung, estimate, .. } = task.phase
+                && !estimate.measured
+            {
+                *tries.entry((task.spec.workload, task.spec.ladder.rungs()[rung].name, device)).or_default() += 1;
+            }
+        }
+        for run in self.runs.ids().filter_map(|id| self.runs.get(id)).filter(|run| !run.estimate.measured) {
+            let key = run.session.key();
+            *tries.entry((key.workload, key.rung, run.device)).or_default() += 1;
+        }
+        for (workload, rung, device, exploring) in self.workloads.exploring() {
+            let counted = tries.get(&(workload, rung, device)).copied().unwrap_or(0);
+            if exploring != counted {
+                return Err(format!("{rung} on {device}: {exploring} tries counted, {counted} there"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What keeps entries of ended tasks keeps few of them.
+    fn check_bounds(&self) -> Result<(), String> {
+        let most = 2 * self.config.queue_limit + super::place::LEFTOVERS + 1;
+        let (deadlines, stranded) = (self.deadlines.len(), self.stranded.len());
+        if deadlines.max(stranded) > most {
+            return Err(format!("{deadlines} deadlines and {stranded} strandings kept, {most} allowed"));
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
 /// A device is stolen from only if its slots have more than this much queued: looking costs some microseconds.
 const STEAL_WORTH: Nanos = Nanos::micros(200);
 /// Entries of ended tasks that a list may keep before it is swept.
-const LEFTOVERS: usize = 64;
+pub(super) const LEFTOVERS: usize = 64;
 /// How often a device with a long queue wakes idle ones to steal from it.
 const STEAL_PAUSE: Nanos = Nanos::millis(10);
 
@@ -42,7 +42,17 @@ impl<H: Host> Scheduler<H> {
         self.enqueue(now, task, *choice);
     }
 
+    /// Puts a task into its device's queue, and lets everybody know.
     pub(super) fn enqueue(&mut self, now: Moment, task: TaskId, choice: Choice) {
+        self.stand_in_queue(task, choice);
+        let Choice { rung, device, estimate } = choice;
+        let Some(rung) = self.tasks.get(task).map(|state| state.spec.ladder.rungs()[rung].name) else { return };
+        self.wakes = self.wakes.with(device);
+        self.note(now, || What::Placed { task, rung, device, finish: now + estimate.finish() });
+    }
+
+    /// Puts a task into its device's queue, where it counts.
+    pub(super) fn stand_in_queue(&mut self, task: TaskId, choice: Choice) {
         let Choice { rung, device, estimate } = choice;
         let Some(state) = self.tasks.get_mut(task) else { return };
         let spec = &state.spec;
@@ -60,8 +70,6 @@ impl<H: Host> Scheduler<H> {
         if !estimate.measured {
             self.workloads.cell_mut(spec.workload, name, device).exploring += 1;
         }
-        self.wakes = self.wakes.with(device);
-        self.note(now, || What::Placed { task, rung: name, device, finish: now + estimate.finish() });
     }
 
     /// Takes a task out of its queue; its phase is the caller's to set.
@@ -123,7 +131,7 @@ impl<H: Host> Scheduler<H> {
         let waited = |since: Moment| now.since(since) >= patience;
         let given_up: Vec<TaskId> =
             self.strandings().filter(|(_, since)| waited(*since)).map(|(task, _)| task).collect();
-        for task in given_up {
+        for &task in &given_up {
             // Once waiting is over, a rung that is only closed by what was learnt is tried before the task ends.
             if let Some(chosen) = self.choose(now, task) {
                 self.place_as(now, task, &chosen);
@@ -133,6 +141,10 @@ impl<H: Host> Scheduler<H> {
             let Some(state) = self.tasks.get_mut(task) else { continue };
             let error = exhausted(std::mem::take(&mut state.attempts), refusals);
             self.end_without_result(now, task, error);
+        }
+        // One that is stranded again must not be in the list twice.
+        if !given_up.is_empty() {
+            self.sweep_strandings();
         }
     }
 
@@ -146,9 +158,13 @@ impl<H: Host> Scheduler<H> {
     /// Ended tasks leave their place in the list; it never grows beyond twice the tasks there are.
     fn forget_old_strandings(&mut self) {
         if self.stranded.len() > 2 * self.tasks.len() + LEFTOVERS {
-            let tasks = &self.tasks;
-            self.stranded.retain(|task| tasks.get(*task).is_some_and(|state| state.phase == Phase::Stranded));
+            self.sweep_strandings();
         }
+    }
+
+    fn sweep_strandings(&mut self) {
+        let tasks = &self.tasks;
+        self.stranded.retain(|task| tasks.get(*task).is_some_and(|state| state.phase == Phase::Stranded));
     }
 
     /// As with strandings: a deadline outlives its task only for so long.

@@ -238,14 +238,21 @@ pub(super) struct Planned {
 
 impl<J> TaskState<J> {
     /// Whether this task already failed on this rung and device in a way that would repeat itself.
-    pub(super) fn tried(&self, rung: &'static str, device: DeviceId) -> bool {
-        let repeats_itself = |setback: &Setback| match setback {
+    pub(super) fn failed_on(&self, rung: &'static str, device: DeviceId) -> bool {
+        self.setbacks(rung, device).any(|setback| match setback {
             Setback::Failed(fault) => !matches!(fault, Fault::DeviceLost { .. } | Fault::Stalled { .. }),
-            Setback::Refused(_) => true,
-            Setback::Distrusted => false,
-        };
-        let here = |attempt: &&Attempt| attempt.rung == rung && attempt.device == device;
-        self.attempts.iter().filter(here).any(|attempt| repeats_itself(&attempt.setback))
+            Setback::Refused(_) | Setback::Distrusted => false,
+        })
+    }
+
+    /// Whether the memory for this rung on this device was waited for, and did not come in time.
+    pub(super) fn waited_in_vain(&self, rung: &'static str, device: DeviceId) -> bool {
+        self.setbacks(rung, device).any(|setback| matches!(setback, Setback::Refused(_)))
+    }
+
+    fn setbacks(&self, rung: &'static str, device: DeviceId) -> impl Iterator<Item = &Setback> {
+        let here = move |attempt: &&Attempt| attempt.rung == rung && attempt.device == device;
+        self.attempts.iter().filter(here).map(|attempt| &attempt.setback)
     }
 
     /// Since when it has been waiting for memory in this device's queue.

@@ -99,6 +99,15 @@ impl Workloads {
         })
     }
 
+    /// How many tries of each rung on each device count as under way.
+    pub(super) fn exploring(&self) -> impl Iterator<Item = (WorkloadId, &'static str, DeviceId, u32)> + '_ {
+        self.known.iter().zip(0..).flat_map(|(workload, id)| {
+            workload.cells.iter().zip(&workload.rungs).flat_map(move |(cells, rung)| {
+                cells.iter().zip(0..).map(move |(cell, at)| (WorkloadId(id), *rung, DeviceId(at), cell.exploring))
+            })
+        })
+    }
+
     pub(super) fn cell(&self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> Option<&CostCell> {
         self.row(workload, rung).get(device.index())
     }

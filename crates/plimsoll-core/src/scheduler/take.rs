@@ -12,7 +12,7 @@ use crate::error::{Attempt, Setback};
 use crate::event::What;
 use crate::residency::Presence;
 use crate::sessions::SessionKey;
-use crate::task::TaskSpec;
+use crate::task::{Priority, TaskSpec};
 use crate::{DeviceId, DeviceSet, Moment, Quality, Rung, SessionId, TaskId};
 
 /// How far into its queue a slot looks for a task that fits, or whose references are already there.
@@ -109,7 +109,7 @@ impl<H: Host> Scheduler<H> {
     /// The first task of the queue that fits now; one whose references are all there goes before others of its level.
     fn next_startable(&mut self, now: Moment, device: DeviceId) -> Next {
         let mut at = 0;
-        let mut first: Option<(usize, TaskId)> = None;
+        let mut to_prepare = ToPrepare::default();
         for _ in 0..LOOK {
             let Some(task) = self.device(device).queue.nth(at) else { break };
             if self.end_if_expired(now, task) || self.raise_quality(now, task) {
@@ -117,24 +117,29 @@ impl<H: Host> Scheduler<H> {
             }
             match self.startable(now, task, device) {
                 Startable::Now => {
-                    let (at, task) = first.filter(|(_, first)| self.is_more_urgent(*first, task)).unwrap_or((at, task));
+                    let (at, task) = to_prepare.before(self.level(task)).unwrap_or((at, task));
                     return self.pass_over(device, at, task);
                 }
-                Startable::AfterPreparing => first = first.or(Some((at, task))),
+                Startable::AfterPreparing => {
+                    to_prepare.add(self.level(task), at, task);
+                    // Those whose references are there have gone first often enough.
+                    if self.is_starving(device, task) {
+                        break;
+                    }
+                }
                 Startable::NotNow if self.move_if_sooner(now, task, device) => continue,
                 Startable::NotNow if self.is_starving(device, task) => {
-                    return first.map_or(Next::Starving, |(at, task)| self.pass_over(device, at, task));
+                    return to_prepare.first().map_or(Next::Starving, |(at, task)| self.pass_over(device, at, task));
                 }
                 Startable::NotNow => {}
             }
             at += 1;
         }
-        first.map_or(Next::Nothing, |(at, task)| self.pass_over(device, at, task))
+        to_prepare.first().map_or(Next::Nothing, |(at, task)| self.pass_over(device, at, task))
     }
 
-    fn is_more_urgent(&self, one: TaskId, other: TaskId) -> bool {
-        let priority = |task: TaskId| self.tasks.get(task).map(|state| state.spec.priority);
-        priority(one) > priority(other)
+    fn level(&self, task: TaskId) -> usize {
+        self.tasks.get(task).map_or(0, |state| state.spec.priority.level())
     }
 
     /// Whether a task was passed over so often that its device must wait for it. Waiting would not help one whose memory
@@ -205,9 +210,14 @@ impl<H: Host> Scheduler<H> {
         true
     }
 
+    /// As if it stood in no queue: a task that counted where it stands would always be sooner elsewhere, and go to and
+    /// fro between two devices for ever.
     fn choose_sooner(&mut self, now: Moment, task: TaskId, device: DeviceId, rung: usize) -> Option<Chosen> {
-        let chosen = self.choose(now, task)?;
-        (chosen.choice.device != device || chosen.choice.rung != rung).then_some(chosen)
+        let Phase::Queued { estimate, .. } = self.tasks.get(task)?.phase else { return None };
+        self.dequeue(task);
+        let chosen = self.choose(now, task);
+        self.stand_in_queue(task, Choice { rung, device, estimate });
+        chosen.filter(|chosen| chosen.choice.device != device || chosen.choice.rung != rung)
     }
 
     /// Nothing of its own to start: steals a task that would finish sooner here than where it is queued. Those of its own
@@ -258,7 +268,7 @@ impl<H: Host> Scheduler<H> {
             return None;
         }
         // It stands among the last of that queue: all of the queue, itself included, comes before its end.
-        let done_there = self.device(owner).wait(now, crate::task::Priority::Background);
+        let done_there = self.device(owner).wait(now, Priority::Background);
         let done_there = done_there.max(there.occupies());
         let gain = done_there.0.checked_sub(here.estimate.finish().0)?;
         (gain > 0).then_some((here, gain))
@@ -404,6 +414,25 @@ impl<H: Host> Scheduler<H> {
         let choices = self.choices_on(now, task, device).into_iter();
         let good = choices.filter(|choice| ladder.rungs()[choice.rung].quality >= quality);
         good.min_by_key(|choice| choice.estimate.finish())
+    }
+}
+
+/// The first task of each level that a slot found on its way through a queue and that has to prepare a reference.
+#[derive(Default)]
+struct ToPrepare([Option<(usize, TaskId)>; Priority::LEVELS]);
+
+impl ToPrepare {
+    fn add(&mut self, level: usize, at: usize, task: TaskId) {
+        self.0[level].get_or_insert((at, task));
+    }
+
+    fn first(&self) -> Option<(usize, TaskId)> {
+        self.0.iter().flatten().min_by_key(|(at, _)| *at).copied()
+    }
+
+    /// The first that is more urgent than a task of this level.
+    fn before(&self, level: usize) -> Option<(usize, TaskId)> {
+        self.0[level + 1..].iter().flatten().min_by_key(|(at, _)| *at).copied()
     }
 }
 

@@ -64,10 +64,12 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// The device did not give its known answer: it is quarantined, whatever kept it from answering.
+    /// The device did not give its known answer: it is quarantined, whatever kept it from answering. One that is in
+    /// quarantine already has to prove itself anyway.
     pub fn check_failed(&mut self, now: Moment, suspicion: Suspicion, ailment: Ailment) {
         if self.device(suspicion.device).epoch == suspicion.epoch {
             self.quarantine(now, suspicion.device, ailment, None);
+            self.cleared(suspicion);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Checks, from events alone, that the tasks of a sequence stay on one device as long as it is well and takes them.
 //! Never asks the scheduler where a sequence is at home: that is the point.
 
-use plimsoll_core::event::What;
+use plimsoll_core::event::{FaultKind, What};
 use plimsoll_core::{DeviceId, DeviceSet, SequenceId, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -29,8 +29,9 @@ struct Seen {
 struct Trouble {
     /// Faults and quarantines: each is a reason to leave.
     faults: u64,
-    /// Other programs took memory from it, so it may refuse any task at any time.
-    crowded: bool,
+    /// Others took memory from it, or it ran out of memory once: it may refuse one task and take the next, which
+    /// has nowhere else to go.
+    refuses: bool,
 }
 
 impl SequenceWatch {
@@ -39,9 +40,19 @@ impl SequenceWatch {
         Self { members: FxHashMap::default(), seen: FxHashMap::default(), devices }
     }
 
+    /// Somebody outside holds memory of this device, or it is known that it ran out of memory in an earlier life.
+    pub(super) fn expect_refusals(&mut self, device: DeviceId) {
+        self.devices[device.index()].refuses = true;
+    }
+
     /// A task of a sequence was taken in.
     pub(super) fn joined(&mut self, task: TaskId, sequence: SequenceId) {
         self.members.insert(task, Member { sequence, failed_on: DeviceSet::NONE });
+    }
+
+    /// Something happened on this device because of which it may refuse a task that it would have taken before.
+    pub(super) fn trouble(&mut self, device: DeviceId) {
+        self.devices[device.index()].faults += 1;
     }
 
     /// What happened, in order.
@@ -55,14 +66,15 @@ impl SequenceWatch {
             // Who takes a task over places it anew.
             What::Placed { task, device, .. } => return self.placed(task, device),
             What::Ended { task, .. } => self.ended(task),
-            What::AttemptFailed { task, device, .. } => {
+            What::AttemptFailed { task, device, fault, .. } => {
                 self.devices[device.index()].faults += 1;
+                self.devices[device.index()].refuses |= matches!(fault, FaultKind::OutOfMemory(_));
                 if let Some(member) = self.members.get_mut(&task) {
                     member.failed_on = member.failed_on.with(device);
                 }
             }
             What::Quarantined { device, .. } | What::Gone { device } => self.devices[device.index()].faults += 1,
-            What::LineMoved { device, .. } => self.devices[device.index()].crowded = true,
+            What::LineMoved { device, .. } => self.devices[device.index()].refuses = true,
             _ => {}
         }
         Ok(())
@@ -78,12 +90,14 @@ impl SequenceWatch {
         let left = self.sequence_of(task).and_then(|seen| seen.last.replace((device, faults)));
         let broken = left.filter(|(home, faults)| {
             let trouble = &self.devices[home.index()];
-            let may_leave = trouble.faults != *faults || trouble.crowded || failed_on.contains(*home);
+            let may_leave = trouble.faults != *faults || trouble.refuses || failed_on.contains(*home);
             *home != device && !may_leave
         });
         match broken {
             None => Ok(()),
-            Some((home, _)) => Err(format!("{task} went to {device} although its sequence was well on {home}")),
+            Some((home, _)) => {
+                Err(format!("sequence: {task} went to {device} although its sequence was well on {home}"))
+            }
         }
     }
 

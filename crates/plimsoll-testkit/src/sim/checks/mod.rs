@@ -1,0 +1,162 @@
+//! What must hold in every seed, each rule in a file of its own and held against what is really so.
+//! Never asks the scheduler for its opinion where the world knows the truth.
+//!
+//! | file | rule |
+//! |---|---|
+//! | `allowed.rs` | a task runs only where and how its caller allows, and never after its deadline |
+//! | `quality.rs` | a lower quality is taken only while no better one fits, or would miss the deadline |
+//! | `order.rs` | whoever can start and comes first starts first; nobody is passed over for ever |
+//! | `sequences.rs` | the tasks of a sequence stay together and in order |
+//! | `promises.rs` | what is allocated was promised, what was promised is under the line |
+//! | `references.rs` | references that nobody holds are bounded |
+//! | `refusals.rs` | no task is refused that this machine could have done |
+//! | `trust.rs` | nothing is delivered from a device that is not trusted; a fault is never ignored |
+//! | `idle.rs` | no slot sleeps while its device has work that could start |
+
+mod allowed;
+mod idle;
+mod order;
+mod promises;
+mod quality;
+mod references;
+mod refusals;
+mod sequences;
+mod trust;
+
+use plimsoll_core::event::{Event, FaultKind, What};
+use plimsoll_core::scheduler::{Assignment, Candidate, Report};
+use plimsoll_core::{Bytes, DeviceId, SequenceId, TaskError, TaskId, TaskSpec};
+
+use super::world::{Flight, Pretend, World};
+use idle::IdleWatch;
+use order::OrderWatch;
+use promises::KnownPeaks;
+pub(super) use refusals::lease_refused;
+use sequences::SequenceWatch;
+use trust::Unsupported;
+
+/// Everything that is watched, and what has to be remembered for it.
+pub(crate) struct Checks {
+    sequences: SequenceWatch,
+    order: OrderWatch,
+    idle: IdleWatch,
+    peaks: KnownPeaks,
+    unsupported: Unsupported,
+}
+
+/// A device's queue, and what was free, just before a slot asked for work.
+pub(crate) struct BeforeTake {
+    device: DeviceId,
+    /// On each device.
+    free: Vec<Bytes>,
+    /// Each task with the rung it is queued for, in the queue's order.
+    queue: Vec<(TaskId, usize)>,
+    /// What the scheduler says of every rung and device, if the task that was taken gives less than full quality.
+    pub(super) why: Vec<Candidate>,
+}
+
+impl BeforeTake {
+    pub(super) fn new(world: &World, device: DeviceId) -> Self {
+        let free = world.device_ids().map(|device| world.core().ledger().free(device)).collect();
+        Self { device, free, queue: world.core().queued(device).collect(), why: Vec::new() }
+    }
+
+    /// Those that stood here before and still do, for the same rung.
+    fn still_queued<'a>(&'a self, world: &'a World) -> impl Iterator<Item = (TaskId, usize)> + 'a {
+        let now: Vec<(TaskId, usize)> = world.core().queued(self.device).collect();
+        self.queue.iter().copied().filter(move |queued| now.contains(queued))
+    }
+}
+
+impl Checks {
+    pub(super) fn new(devices: usize) -> Self {
+        Self {
+            sequences: SequenceWatch::new(devices),
+            order: OrderWatch::default(),
+            idle: IdleWatch::new(devices),
+            peaks: KnownPeaks::default(),
+            unsupported: Unsupported::default(),
+        }
+    }
+
+    /// This device may refuse one task and take the next: see [`SequenceWatch::expect_refusals`].
+    pub(super) fn expect_refusals(&mut self, device: DeviceId) {
+        self.sequences.expect_refusals(device);
+    }
+
+    /// A task of a sequence was taken in.
+    pub(super) fn joined(&mut self, task: TaskId, sequence: SequenceId) {
+        self.sequences.joined(task, sequence);
+    }
+
+    /// What happened, in order.
+    pub(super) fn hear(&mut self, world: &World, events: &[Event]) -> Result<(), String> {
+        for event in events {
+            self.note_surprise(world, &event.what);
+            self.sequences.hear(&event.what)?;
+        }
+        trust::stalls_count(world, events)
+    }
+
+    /// A device on which a run was measured to take more than was known may refuse the next task of a sequence.
+    fn note_surprise(&mut self, world: &World, what: &What) {
+        let What::Ran { task, rung, device, peak, .. } = *what else { return };
+        let Some(spec) = world.job(task).map(|job| &world.tasks()[job].spec) else { return };
+        let at = spec.ladder.rungs().iter().position(|known| known.name == rung);
+        if at.is_some_and(|at| peak > self.peaks.bytes(spec, at, device)) {
+            self.sequences.trouble(device);
+        }
+    }
+
+    /// A slot took a task.
+    pub(super) fn taken(
+        &mut self,
+        world: &World,
+        before: &BeforeTake,
+        taken: &Assignment<Pretend>,
+    ) -> Result<(), String> {
+        let job = taken.job;
+        allowed::check(world, job, taken.rung, before.device)?;
+        trust::taken(world, job, before.device)?;
+        self.unsupported.taken(world, job, taken.rung, before.device)?;
+        quality::check(world, &self.peaks, before, job, taken.rung)?;
+        self.order.check(world, &self.peaks, before, taken.task)?;
+        promises::under_the_line(world, before.device)
+    }
+
+    /// A run gave a result that counts.
+    pub(super) fn delivered(&mut self, world: &World, flight: &Flight, report: &Report) -> Result<(), String> {
+        self.peaks.learn(world, flight);
+        allowed::reported(world, flight, report)?;
+        trust::delivered(world, flight)
+    }
+
+    /// A run ended without a result that counts.
+    pub(super) fn dropped(&mut self, world: &World, flight: &Flight, fault: Option<FaultKind>) -> Result<(), String> {
+        self.unsupported.note(world, flight, fault);
+        trust::fault_counts(world, flight, fault)
+    }
+
+    /// A task ended.
+    pub(super) fn ended(&mut self, world: &World, job: usize, end: &Result<DeviceId, TaskError>) -> Result<(), String> {
+        allowed::ended_in_time(world, job, end)?;
+        match end {
+            Err(error @ (TaskError::NeverFits { .. } | TaskError::Exhausted { .. })) => {
+                refusals::check(world, &self.peaks, job, error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every slot has what it could get, and time is about to pass.
+    pub(super) fn at_rest(&mut self, world: &World) -> Result<(), String> {
+        promises::allocated_was_promised(world)?;
+        references::check(world)?;
+        self.idle.check(world, &self.peaks, &self.order)
+    }
+
+    /// What a run of this rung takes on a device, as far as the scheduler can know.
+    pub(super) fn known_bytes(&self, spec: &TaskSpec, rung: usize, device: DeviceId) -> Bytes {
+        self.peaks.bytes(spec, rung, device)
+    }
+}

@@ -1,0 +1,129 @@
+//! Whoever can start and comes first starts first. What does not fit is passed over, but not for ever.
+//! The order is worked out here from what callers said, not asked of the scheduler.
+
+use plimsoll_core::{Bytes, DeviceId, Nanos, Priority, TaskId};
+use rustc_hash::FxHashMap;
+
+use super::BeforeTake;
+use super::promises::KnownPeaks;
+use crate::sim::world::{Flight, World, prepared_key};
+
+/// How often a task that would fit once our own runs are done may be passed over.
+pub(super) const BYPASS_MAX: u32 = 64;
+/// How much later a task one level more urgent may come and still go first.
+const AGEING_STEP: Nanos = Nanos::seconds(2);
+
+/// Who was passed over how often.
+#[derive(Default)]
+pub(super) struct OrderWatch(FxHashMap<TaskId, Passes>);
+
+#[derive(Copy, Clone, Debug, Default)]
+struct Passes {
+    /// By tasks that come later, while it would have fitted but for our own runs.
+    unfair: u32,
+    /// By anybody.
+    all: u32,
+}
+
+/// A task's place in the order, as far as a caller can tell.
+#[derive(Copy, Clone, Debug)]
+struct Rank {
+    is_critical: bool,
+    /// Its turn lies between these two: a deadline lifts a task by one level at the most.
+    earliest: i128,
+    latest: i128,
+    /// The order of submission; a plan may give the tasks of a set another.
+    order: Option<u64>,
+}
+
+impl Rank {
+    fn of(world: &World, job: usize) -> Self {
+        let task = &world.tasks()[job];
+        let levels_below = (Priority::LEVELS - 1 - task.spec.priority.level()) as i128;
+        let latest = i128::from(task.submitted_at.0) + levels_below * i128::from(AGEING_STEP.0);
+        let lift = if task.spec.deadline.is_some() { i128::from(AGEING_STEP.0) } else { 0 };
+        Self {
+            is_critical: task.spec.priority == Priority::Critical,
+            earliest: latest - lift,
+            latest,
+            order: task.order.filter(|_| !task.in_set),
+        }
+    }
+
+    /// Whether this one comes before the other, beyond doubt.
+    fn precedes(self, other: Self) -> bool {
+        if self.is_critical != other.is_critical {
+            return self.is_critical;
+        }
+        let same_turn = self.latest == other.earliest && self.earliest == other.latest;
+        match (self.order, other.order) {
+            (Some(ours), Some(theirs)) if same_turn => ours < theirs,
+            _ => self.latest < other.earliest,
+        }
+    }
+}
+
+impl OrderWatch {
+    /// A task was taken: who stood before it and could have started? Who was passed over once too often?
+    pub(super) fn check(
+        &mut self,
+        world: &World,
+        peaks: &KnownPeaks,
+        before: &BeforeTake,
+        taken: TaskId,
+    ) -> Result<(), String> {
+        let Some(job) = world.job(taken) else { return Ok(()) };
+        let device = before.device;
+        let own = before.queue.iter().any(|(task, _)| *task == taken);
+        let rank = Rank::of(world, job);
+        for (task, rung) in before.still_queued(world).filter(|(task, _)| *task != taken) {
+            let Some(other) = world.job(task) else { continue };
+            let passes = self.0.entry(task).or_default();
+            passes.all += 1;
+            if !Rank::of(world, other).precedes(rank) {
+                continue;
+            }
+            let spec = &world.tasks()[other].spec;
+            let bytes = peaks.bytes(spec, rung, device);
+            if own && may_start(world, before, (other, rung), bytes) && !goes_first_by_references(world, job, other) {
+                let (first, second) = (Rank::of(world, other), rank);
+                return Err(format!(
+                    "order: {device} started task {job} ({second:?}) although task {other} ({first:?}) comes first and fits"
+                ));
+            }
+            if bytes <= world.core().ledger().line(device) - world.leased_outside(device) {
+                passes.unfair += 1;
+                if passes.unfair > BYPASS_MAX {
+                    return Err(format!("bypass: task {other} was passed over {} times on {device}", passes.unfair));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the device may be waiting for this task alone.
+    pub(super) fn may_be_waited_for(&self, task: TaskId) -> bool {
+        self.0.get(&task).is_some_and(|passes| passes.all >= BYPASS_MAX)
+    }
+}
+
+fn may_start(world: &World, before: &BeforeTake, (job, rung): (usize, usize), bytes: Bytes) -> bool {
+    bytes <= before.free[before.device.index()] && !waits_for_reference(world, job, rung, before.device)
+}
+
+/// Whether another run prepares a reference of this task right now: it is waited for, so that nothing is made twice.
+pub(super) fn waits_for_reference(world: &World, job: usize, rung: usize, device: DeviceId) -> bool {
+    let spec = &world.tasks()[job].spec;
+    let prepares =
+        |flight: &Flight, key| flight.device == device && flight.preparing.iter().any(|(_, other)| *other == key);
+    (0..spec.references.len()).any(|place| {
+        let key = prepared_key(spec, rung, place);
+        world.flights().any(|flight| prepares(flight, key))
+    })
+}
+
+/// One whose references are there goes before one that has to prepare some and is no more urgent, however old.
+fn goes_first_by_references(world: &World, started: usize, passed: usize) -> bool {
+    let (started, passed) = (&world.tasks()[started].spec, &world.tasks()[passed].spec);
+    started.priority >= passed.priority && !passed.references.is_empty()
+}

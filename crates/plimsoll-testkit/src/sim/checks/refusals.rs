@@ -1,0 +1,87 @@
+//! No task is refused that this machine could have done, and no lease.
+
+use plimsoll_core::event::FaultKind;
+use plimsoll_core::health::Health;
+use plimsoll_core::{Attempt, Bytes, DeviceId, Moment, Refusal, Setback, Shortfall, TaskError};
+
+use super::allowed::allows;
+use super::promises::KnownPeaks;
+use crate::sim::world::World;
+
+/// Attempts at one task.
+const ATTEMPTS_MAX: usize = 16;
+
+/// A task ended for want of a rung and device: was there really none?
+pub(super) fn check(world: &World, peaks: &KnownPeaks, job: usize, error: &TaskError) -> Result<(), String> {
+    let task = &world.tasks()[job];
+    let (TaskError::NeverFits { attempts, .. } | TaskError::Exhausted { attempts }) = error else { return Ok(()) };
+    if task.starts + waits_given_up(attempts) >= ATTEMPTS_MAX {
+        return Ok(());
+    }
+    let rungs = 0..task.spec.ladder.rungs().len();
+    let candidates = rungs.flat_map(|rung| world.device_ids().map(move |device| (rung, device)));
+    for (rung, device) in candidates.filter(|(rung, device)| allows(world, &task.spec, *rung, *device)) {
+        if let Some(reason) = could_have(world, peaks, (job, rung, device)) {
+            let name = task.spec.ladder.rungs()[rung].name;
+            return Err(format!("refusal: task {job} was refused, but {name} on {device} {reason}; {error}"));
+        }
+    }
+    Ok(())
+}
+
+/// Rungs that were given up on after their memory had been waited for.
+fn waits_given_up(attempts: &[Attempt]) -> usize {
+    let is_wait =
+        |attempt: &&Attempt| matches!(attempt.setback, Setback::Refused(Refusal::DoesNotFit(Shortfall::NotNow { .. })));
+    attempts.iter().filter(is_wait).count()
+}
+
+/// Why this rung on this device would have done; `None` if it would not.
+fn could_have(world: &World, peaks: &KnownPeaks, (job, rung, device): (usize, usize, DeviceId)) -> Option<String> {
+    let task = &world.tasks()[job];
+    let state = &world.devices()[device.index()];
+    let failed_for_good = task.failures.iter().any(|(at, on, fault)| {
+        (*at, *on) == (rung, device) && !matches!(fault, FaultKind::DeviceLost | FaultKind::Stalled)
+    });
+    let unsupported = state.gpu.faults.unsupported.contains(&task.spec.ladder.rungs()[rung].name);
+    let bytes = peaks.bytes(&task.spec, rung, device);
+    if failed_for_good || unsupported || bytes > state.gpu.ceiling() {
+        return None;
+    }
+    let config = world.core().config();
+    let waited = world.now().since(ready_at(world, job));
+    let fits = bytes <= world.core().ledger().free(device);
+    match world.core().health(device) {
+        Health::Gone { .. } => None,
+        // It may have fallen ill a moment after its memory was given up on.
+        health if !health.is_well() => {
+            let patience =
+                if fits { config.device_wait_max } else { config.device_wait_max.min(config.memory_wait_max) };
+            (waited < patience).then(|| format!("may come back and was waited for only {waited}"))
+        }
+        _ if fits => Some("fits now".into()),
+        _ => (waited < config.memory_wait_max).then(|| format!("may fit later and was waited for only {waited}")),
+    }
+}
+
+/// When it could first have started.
+fn ready_at(world: &World, job: usize) -> Moment {
+    let task = &world.tasks()[job];
+    let before = task.predecessors.iter().map(|&before| world.tasks()[before].ended_at);
+    before.chain([task.submitted_at]).max().unwrap_or(task.submitted_at)
+}
+
+/// A lease was refused: never only if it is larger than the device, not now only if it is larger than what is free.
+pub(in crate::sim) fn lease_refused(
+    world: &World,
+    portions: &[(DeviceId, Bytes)],
+    shortfall: Shortfall,
+) -> Result<(), String> {
+    let wanted_on =
+        |device: DeviceId| portions.iter().filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum::<Bytes>();
+    let is_right = match shortfall {
+        Shortfall::NeverFits { device, .. } => wanted_on(device) > world.devices()[device.index()].gpu.ceiling(),
+        Shortfall::NotNow { device, .. } => wanted_on(device) > world.core().ledger().free(device),
+    };
+    if is_right { Ok(()) } else { Err(format!("lease: {portions:?} was refused: {shortfall}")) }
+}

@@ -1,0 +1,172 @@
+//! What a slot does with an attempt that is over: it checks its device if memory ran out, holds a result of a device that is
+//! being checked, and settles all that it took at once.
+//! Never settles a result before the runtime would.
+
+use plimsoll_core::event::FaultKind;
+use plimsoll_core::scheduler::{Outcome, Settled};
+use plimsoll_core::{Ailment, DeviceId, Fault, Nanos};
+
+use super::flight::Check;
+use super::{Flight, Happening, World};
+use crate::sim::truth::VirtualSession;
+
+/// How often a slot with a result looks whether its device is still being checked.
+const LOOK_AGAIN: Nanos = Nanos::millis(100);
+/// How long a result waits for a check before it is not believed.
+const CHECK_WAIT_MAX: Nanos = Nanos::seconds(120);
+/// What a device that does not give its known answer may be found to have.
+const AILMENTS: [Ailment; 4] = [Ailment::WrongAnswer, Ailment::Lost, Ailment::Stalled, Ailment::Unproven];
+
+impl World {
+    /// The slot is done with what it took.
+    pub(super) fn land(&mut self, flight: usize) -> Result<(), String> {
+        if self.begin_check(flight) || self.wait_for_check(flight) {
+            return Ok(());
+        }
+        let Some(head) = self.flights[flight].take() else { return Ok(()) };
+        self.settle_all(head)
+    }
+
+    /// After an out-of-memory the device must give its known answer. Says whether that is under way.
+    fn begin_check(&mut self, flight: usize) -> bool {
+        let Some(head) = &self.flights[flight] else { return false };
+        let (device, check) = (head.device, head.check);
+        match check {
+            Check::Made => return false,
+            Check::UnderWay(..) => return true,
+            Check::NotMade if !self.ran_out_of_memory(flight) => return false,
+            Check::NotMade => {}
+        }
+        let suspicion = self.scheduler.suspect(device);
+        let state = &mut self.devices[device.index()];
+        state.checks += 1;
+        let check = Check::UnderWay(suspicion, state.quarantines);
+        let hangs = self.rng.chance(state.gpu.faults.stall);
+        let takes =
+            if hangs { Nanos::seconds(self.rng.within(20, 200)) } else { Nanos::micros(self.rng.within(10, 5_000)) };
+        if let Some(head) = &mut self.flights[flight] {
+            (head.check, head.hangs) = (check, hangs);
+        }
+        self.plan(self.now + takes, Happening::Checked(flight));
+        true
+    }
+
+    fn ran_out_of_memory(&self, flight: usize) -> bool {
+        let Some(head) = &self.flights[flight] else { return false };
+        let behind = head.behind.iter().filter_map(|&behind| self.flights[behind].as_ref());
+        // Who stands behind an attempt that failed is never started.
+        let mut started = std::iter::once(head).chain(behind.filter(|_| head.result.is_ok()));
+        let failed = started.find_map(|flight| flight.result.as_ref().err());
+        matches!(failed, Some(Fault::OutOfMemory { .. }))
+    }
+
+    /// The check is over; so is the wait of those whose results waited for it.
+    pub(super) fn checked_after(&mut self, flight: usize) -> Result<(), String> {
+        let Some(head) = &mut self.flights[flight] else { return Ok(()) };
+        let Check::UnderWay(suspicion, quarantines) = head.check else { return Ok(()) };
+        head.check = Check::Made;
+        let device = head.device;
+        let state = &mut self.devices[device.index()];
+        let fails = state.is_lost || head.hangs || self.rng.chance(state.gpu.faults.check_fails);
+        let is_of_now = state.quarantines == quarantines;
+        if !fails {
+            state.checks -= u32::from(is_of_now);
+            self.scheduler.cleared(suspicion);
+        } else {
+            let ailment = AILMENTS[self.rng.below(AILMENTS.len())];
+            self.scheduler.check_failed(self.now, suspicion, ailment);
+            self.hear()?;
+            let state = &mut self.devices[device.index()];
+            // In quarantine already: it has to prove itself anyway.
+            state.checks -= u32::from(state.quarantines == quarantines && state.checks > 0);
+            if self.checks.is_some() && is_of_now && self.scheduler.health(device).is_well() {
+                return Err(format!("trust: {device} did not give its known answer, and still counts as well"));
+            }
+        }
+        self.release()?;
+        self.land(flight)?;
+        let held = std::mem::take(&mut self.devices[device.index()].held);
+        held.into_iter().try_for_each(|waiting| self.land(waiting))
+    }
+
+    /// A result of a device that is being checked waits for that. Says whether it does.
+    fn wait_for_check(&mut self, flight: usize) -> bool {
+        let Some(head) = &mut self.flights[flight] else { return false };
+        let device = head.device;
+        if head.result.is_err() || !self.scheduler.is_suspect(device) {
+            return false;
+        }
+        let since = *head.waits_since.get_or_insert(self.now);
+        if self.now.since(since) >= CHECK_WAIT_MAX {
+            return false;
+        }
+        self.devices[device.index()].held.push(flight);
+        self.plan(self.now + LOOK_AGAIN, Happening::Land(flight));
+        true
+    }
+
+    fn settle_all(&mut self, mut head: Flight) -> Result<(), String> {
+        let mut session = head.session.take().filter(|_| head.result.is_ok());
+        let mut landed = Vec::new();
+        let mut grounded = Vec::new();
+        for follower in std::mem::take(&mut head.behind) {
+            let Some(follower) = self.flights[follower].take() else { continue };
+            // A session that a run failed on is of no more use: who stood behind it was never started.
+            if session.is_none() {
+                grounded.push(follower.run);
+                continue;
+            }
+            session = session.filter(|_| follower.result.is_ok());
+            landed.push(follower);
+        }
+        if let Some(slot) = head.slot {
+            self.devices[head.device.index()].slots.free(slot);
+        }
+        self.settle(head, session)?;
+        landed.into_iter().try_for_each(|follower| self.settle(follower, None))?;
+        grounded.into_iter().for_each(|run| self.scheduler.put_back(self.now, run));
+        Ok(())
+    }
+
+    fn settle(&mut self, mut flight: Flight, session: Option<VirtualSession>) -> Result<(), String> {
+        flight.task_bytes = None;
+        flight.held.clear();
+        let (job, device) = (flight.job, flight.device);
+        let result = std::mem::replace(&mut flight.result, Ok(()));
+        let fault = result.as_ref().err().map(FaultKind::from);
+        self.tasks[job].failures.extend(fault.map(|fault| (flight.rung, device, fault)));
+        let outcome = Outcome { result, session, measured: flight.measured };
+        let settled = self.scheduler.settle(self.now, flight.run, outcome);
+        self.hear()?;
+        match settled {
+            Settled::Done(report) => {
+                self.checked(|checks, world| checks.delivered(world, &flight, &report))?;
+                self.end(job, Ok(device))
+            }
+            Settled::Dropped => {
+                self.let_go_of_handles(job);
+                self.checked(|checks, world| checks.dropped(world, &flight, fault))
+            }
+        }
+    }
+
+    /// The device goes away: whatever runs on it fails now, whatever was on it is gone.
+    pub(super) fn lose(&mut self, device: DeviceId, generation: u32) -> Result<(), String> {
+        let state = &mut self.devices[device.index()];
+        if state.generation != generation {
+            return Ok(());
+        }
+        state.generation += 1;
+        state.is_lost = true;
+        for at in 0..self.flights.len() {
+            let Some(flight) = &mut self.flights[at] else { continue };
+            let is_running = flight.waits_since.is_none() && matches!(flight.check, Check::NotMade);
+            if flight.device == device && flight.slot.is_some() && is_running {
+                flight.result = Err(Fault::DeviceLost { detail: "simulated".into() });
+                self.land(at)?;
+                self.release()?;
+            }
+        }
+        Ok(())
+    }
+}

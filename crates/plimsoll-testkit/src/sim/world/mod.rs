@@ -1,0 +1,388 @@
+//! The world: a clock, virtual devices with their faults, callers, and a scheduler that knows of none of them.
+//! Never lets the scheduler see a fault before it happens, and never lets a slot look for work that was not woken.
+//! Invariant: after every step everything in `World::check` holds.
+//!
+//! | file | what it pretends |
+//! |---|---|
+//! | `virtual_gpu.rs` | devices, what goes wrong on them, what is on them |
+//! | `slots.rs` | the runtime's threads, and who is woken |
+//! | `flight.rs` | attempts: open, prepare, run, settle |
+//! | `mishap.rs` | how an attempt goes wrong |
+//! | `landing.rs` | what a slot does with an attempt that is over |
+//! | `callers.rs` | those who hand in tasks, hold leases and handles |
+//! | `watchdog.rs` | ticks, memory readings, reopening |
+
+mod callers;
+mod flight;
+mod landing;
+mod mishap;
+mod slots;
+mod virtual_gpu;
+mod watchdog;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_core::profile::Profile;
+use plimsoll_core::rng::Rng;
+use plimsoll_core::scheduler::{Assignment, Config, DeviceSpec, Host};
+use plimsoll_core::{
+    Bytes, DeviceId, Moment, Quality, Scheduler, TaskError, TaskId, TaskSpec, UnixSeconds, WorkloadId,
+};
+use rustc_hash::FxHashMap;
+
+use super::checks::{BeforeTake, Checks};
+use super::truth::{Allocation, VirtualSession};
+pub use super::truth::{Cost, TaskTruth};
+use callers::{Handle, OutsideLease, Set};
+pub(crate) use flight::{Flight, prepared_key};
+pub(crate) use virtual_gpu::VirtualState;
+pub use virtual_gpu::{Faults, VirtualGpu};
+pub(crate) use watchdog::ROUND;
+use watchdog::Watchdog;
+
+/// Steps after which a run counts as hung.
+const STEPS_MAX: usize = 2_000_000;
+/// Virtual time after which a box must have come to rest: the work is seconds, the ageing of priorities is seconds, the
+/// longest stall minutes.
+const REST_MAX: Moment = Moment(3_600_000_000_000);
+
+/// What the scheduler carries in simulation.
+#[derive(Debug)]
+pub struct Pretend;
+
+impl Host for Pretend {
+    type Job = usize;
+    type Session = VirtualSession;
+    type Prepared = Rc<Allocation>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Submit(usize),
+    SubmitSet(usize),
+    Cancel(usize),
+    Lease(usize),
+    Return(usize),
+    Pin(usize),
+    LetGo(usize),
+    ShutDown,
+    Prepared { flight: usize, at: usize },
+    Land(usize),
+    Checked(usize),
+    Lose(DeviceId, u32),
+    Reopened(DeviceId, bool),
+    Others(DeviceId, Bytes),
+    MemoryRead(DeviceId),
+    Watchdog(u64),
+}
+
+/// A box in virtual time.
+pub struct World {
+    scheduler: Scheduler<Pretend>,
+    now: Moment,
+    rng: Rng,
+    devices: Vec<VirtualState>,
+    tasks: Vec<TaskTruth>,
+    /// Which task is which to the scheduler.
+    jobs: FxHashMap<TaskId, usize>,
+    flights: Vec<Option<Flight>>,
+    agenda: BinaryHeap<Reverse<(Moment, u64, Happening)>>,
+    order: u64,
+    steps: usize,
+    /// How likely a slot is to take another run behind the one it took.
+    batches: f64,
+    /// What runs of a workload's rung really take of what they say, in eighths; all of it where nothing is said.
+    peaks: FxHashMap<(WorkloadId, &'static str), u64>,
+    watchdog: Watchdog,
+    leases: Vec<OutsideLease>,
+    sets: Vec<Set>,
+    handles: Vec<Handle>,
+    checks: Option<Box<Checks>>,
+}
+
+impl World {
+    /// A box with these devices, all of them well.
+    pub fn new(config: Config, devices: Vec<VirtualGpu>, seed: u64) -> Self {
+        let mut scheduler = Scheduler::new(config, Moment::START);
+        let mut states = Vec::new();
+        for gpu in devices {
+            let mut spec = DeviceSpec::new(gpu.kind, gpu.slots, gpu.memory);
+            spec.stall_after = gpu.stall_after;
+            spec.weight = gpu.weight;
+            spec.width_first = gpu.width_first;
+            spec.margin = gpu.margin;
+            let device = scheduler.add_device(spec);
+            scheduler.device_opened(Moment::START, device);
+            states.push(VirtualState::new(gpu, scheduler.slots_wanted(device)));
+        }
+        Self {
+            scheduler,
+            now: Moment::START,
+            rng: Rng::new(seed),
+            devices: states,
+            tasks: Vec::new(),
+            jobs: FxHashMap::default(),
+            flights: Vec::new(),
+            agenda: BinaryHeap::new(),
+            order: 0,
+            steps: 0,
+            batches: 0.0,
+            peaks: FxHashMap::default(),
+            watchdog: Watchdog::asleep(),
+            leases: Vec::new(),
+            sets: Vec::new(),
+            handles: Vec::new(),
+            checks: None,
+        }
+    }
+
+    /// The scheduler under test.
+    pub fn scheduler(&mut self) -> &mut Scheduler<Pretend> {
+        &mut self.scheduler
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// How every task went.
+    pub fn tasks(&self) -> &[TaskTruth] {
+        &self.tasks
+    }
+
+    /// From now on every rule in `checks` is held against what happens.
+    pub fn check_everything(&mut self) {
+        self.scheduler.listen(true);
+        self.checks = Some(Box::new(Checks::new(self.devices.len())));
+    }
+
+    /// Starts from a profile of an earlier life. The devices are known to it by these names.
+    pub fn load(&mut self, today: UnixSeconds, profile: Profile, names: Vec<String>) {
+        if let Some(checks) = self.checks.as_mut().filter(|_| profile.failures().iter().next().is_some()) {
+            (0..names.len() as u16).for_each(|device| checks.expect_refusals(DeviceId(device)));
+        }
+        self.scheduler.load(self.now, today, Arc::new(profile), names);
+    }
+
+    /// How likely a slot is to take another run behind the one it took.
+    pub fn set_batches(&mut self, chance: f64) {
+        self.batches = chance;
+    }
+
+    /// Runs of this rung really hold this many eighths of what their footprint says.
+    pub fn set_peak(&mut self, workload: WorkloadId, rung: &'static str, eighths: u64) {
+        self.peaks.insert((workload, rung), eighths);
+    }
+
+    /// The bytes that a run of this rung really holds, its session and references included.
+    pub(crate) fn real_bytes(&self, spec: &TaskSpec, rung: usize) -> Bytes {
+        let name = spec.ladder.rungs()[rung].name;
+        let eighths = self.peaks.get(&(spec.workload, name)).copied().unwrap_or(8);
+        let kept = spec.ladder.rungs()[rung].footprint;
+        let kept = kept.session + Bytes(kept.reference.0 * spec.references.len() as u64);
+        Bytes(spec.footprint_total(rung).0 / 8 * eighths).max(kept)
+    }
+
+    pub(super) fn core(&self) -> &Scheduler<Pretend> {
+        &self.scheduler
+    }
+
+    pub(super) fn devices(&self) -> &[VirtualState] {
+        &self.devices
+    }
+
+    pub(super) fn device_ids(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        (0..self.devices.len() as u16).map(DeviceId)
+    }
+
+    pub(super) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.flights.iter().flatten()
+    }
+
+    pub(super) fn job(&self, task: TaskId) -> Option<usize> {
+        self.jobs.get(&task).copied()
+    }
+
+    /// Bytes of a device that somebody outside holds.
+    pub(super) fn leased_outside(&self, device: DeviceId) -> Bytes {
+        self.leases.iter().map(|lease| lease.holds(device)).sum()
+    }
+
+    fn plan(&mut self, at: Moment, happening: Happening) {
+        self.order += 1;
+        self.agenda.push(Reverse((at, self.order, happening)));
+    }
+
+    /// Runs until nothing is left to happen.
+    ///
+    /// # Errors
+    /// The first broken rule, in words.
+    pub fn run(&mut self) -> Result<(), String> {
+        while self.step()? {}
+        self.check_all_ended()
+    }
+
+    /// Woken slots take what there is, then whatever is next happens. Says whether anything did.
+    ///
+    /// # Errors
+    /// The first broken rule, in words.
+    pub fn step(&mut self) -> Result<bool, String> {
+        self.dispatch()?;
+        self.check()?;
+        if self.steps > STEPS_MAX {
+            return Err(format!("still running after {STEPS_MAX} steps at {:?}", self.now));
+        }
+        if self.now > REST_MAX && self.scheduler.unsettled() > 0 {
+            let left = self.tasks.iter().position(|task| task.id.is_some() && task.end.is_none());
+            return Err(format!("task {left:?} has not ended at {:?}", self.now));
+        }
+        self.advance()
+    }
+
+    /// Everything that happens at the next moment happens before any slot looks for work. Says whether anything did.
+    fn advance(&mut self) -> Result<bool, String> {
+        let Some(&Reverse((at, ..))) = self.agenda.peek() else { return Ok(false) };
+        self.now = self.now.max(at);
+        while self.agenda.peek().is_some_and(|Reverse((when, ..))| *when <= at) {
+            let Some(Reverse((_, _, happening))) = self.agenda.pop() else { break };
+            self.apply(happening)?;
+            self.release()?;
+            self.steps += 1;
+        }
+        Ok(true)
+    }
+
+    fn apply(&mut self, happening: Happening) -> Result<(), String> {
+        let now = self.now;
+        match happening {
+            Happening::Submit(job) => return self.submit(job),
+            Happening::SubmitSet(set) => return self.submit_set(set),
+            Happening::Cancel(job) => self.cancel(job),
+            Happening::Lease(lease) => return self.lease(lease),
+            Happening::Return(lease) => self.return_lease(lease),
+            Happening::Pin(handle) => self.pin(handle),
+            Happening::LetGo(handle) => self.let_go(handle),
+            Happening::ShutDown => {
+                self.scheduler.stop_accepting();
+                self.scheduler.end_all(now, &TaskError::ShutDown);
+            }
+            Happening::Prepared { flight, at } => self.prepared(flight, at),
+            Happening::Land(flight) => return self.land(flight),
+            Happening::Checked(flight) => return self.checked_after(flight),
+            Happening::Lose(device, generation) => return self.lose(device, generation),
+            Happening::Reopened(device, is_well) => self.reopened(device, is_well),
+            Happening::Others(device, bytes) => self.devices[device.index()].others = bytes,
+            Happening::MemoryRead(device) => self.memory_read(device),
+            Happening::Watchdog(sleep) => return self.watchdog_round(sleep),
+        }
+        Ok(())
+    }
+
+    /// What the runtime does whenever it releases its lock: wakes slots, and follows up on everything that was decided.
+    fn release(&mut self) -> Result<(), String> {
+        self.notify();
+        self.collect_orders();
+        self.hear()?;
+        drop(self.scheduler.drain_discards());
+        for ending in self.scheduler.drain_endings() {
+            self.end(ending.job, Err(ending.error))?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<(), String> {
+        if self.checks.is_none() {
+            return Ok(());
+        }
+        let events = self.scheduler.drain_events();
+        for event in &events {
+            if let plimsoll_core::event::What::Quarantined { device, ailment } = event.what {
+                self.devices[device.index()].quarantined(ailment);
+            }
+        }
+        self.checked(|checks, world| checks.hear(world, &events))
+    }
+
+    /// Asks the checks, if they are on.
+    fn checked(&mut self, ask: impl FnOnce(&mut Checks, &Self) -> Result<(), String>) -> Result<(), String> {
+        let Some(mut checks) = self.checks.take() else { return Ok(()) };
+        let result = ask(&mut checks, self);
+        self.checks = Some(checks);
+        result
+    }
+
+    fn before_take(&self, device: DeviceId) -> Option<BeforeTake> {
+        self.checks.is_some().then(|| BeforeTake::new(self, device))
+    }
+
+    fn after_take(&mut self, before: Option<BeforeTake>, assignment: &Assignment<Pretend>) -> Result<(), String> {
+        let Some(mut before) = before else { return Ok(()) };
+        self.hear()?;
+        let spec = &self.tasks[assignment.job].spec;
+        if spec.ladder.rungs()[assignment.rung].quality < Quality::FULL {
+            before.why = self.scheduler.why(self.now, spec);
+        }
+        self.checked(|checks, world| checks.taken(world, &before, assignment))
+    }
+
+    fn end(&mut self, job: usize, end: Result<DeviceId, TaskError>) -> Result<(), String> {
+        self.checked(|checks, world| checks.ended(world, job, &end))?;
+        let task = &mut self.tasks[job];
+        task.ends += 1;
+        task.end = Some(end);
+        task.ended_at = self.now;
+        if task.ends > 1 {
+            return Err(format!("task {job} ended {} times", task.ends));
+        }
+        self.let_go_of_handles(job);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        self.scheduler.check_invariants()?;
+        self.hear()?;
+        self.checked(|checks, world| checks.at_rest(world))
+    }
+
+    /// Nothing is left to happen: every task must have ended once, and nothing but warm things may hold memory.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub fn check_all_ended(&mut self) -> Result<(), String> {
+        for (job, task) in self.tasks.iter().enumerate() {
+            if task.ends != 1 {
+                return Err(format!("task {job} ended {} times", task.ends));
+            }
+        }
+        if self.scheduler.unsettled() + self.scheduler.running() > 0 {
+            return Err("the scheduler still holds tasks or runs".into());
+        }
+        self.check()?;
+        self.check_nothing_is_kept()
+    }
+
+    /// Without warm things, what is promised is what somebody outside holds; without that, nothing is.
+    fn check_nothing_is_kept(&mut self) -> Result<(), String> {
+        self.scheduler.check_at_rest()?;
+        self.scheduler.discard_warm();
+        self.release()?;
+        for device in self.device_ids() {
+            let (promised, outside) = (self.scheduler.ledger().promised(device), self.leased_outside(device));
+            if promised != outside {
+                return Err(format!("{device}: {promised} promised in the end, {outside} are held outside"));
+            }
+        }
+        (0..self.leases.len()).for_each(|lease| self.return_lease(lease));
+        for device in self.device_ids() {
+            let real = self.devices[device.index()].account.bytes();
+            if self.scheduler.ledger().promised(device) + real > Bytes::ZERO {
+                return Err(format!("{device}: something is still promised or allocated in the end"));
+            }
+        }
+        self.scheduler.check_invariants()
+    }
+}
