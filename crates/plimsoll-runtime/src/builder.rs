@@ -16,11 +16,11 @@ use crate::clock::{Clock, today};
 use crate::cpu::CpuDevice;
 use crate::device::Device;
 use crate::learnt::{Learning, SOFTWARE, device_keys, machine_of};
-use crate::memory_reader::Reading;
+use crate::memory_reader::{ANSWER_WAIT_MAX, Reading};
 use crate::opening::{self, How, OPEN_WAIT_MAX};
 use crate::orchestrator::{Limits, Orchestrator};
 use crate::profile_file::ProfileFile;
-use crate::shared::{Listener, Opened, Shared};
+use crate::shared::{DeviceWaits, Listener, Opened, Shared};
 use crate::task_path::{Slot, panic_message};
 use crate::watchdog;
 
@@ -37,7 +37,7 @@ pub struct Builder {
     submit_wait_max: Duration,
     window: usize,
     inbox_limit: Option<usize>,
-    open_wait_max: Duration,
+    device_waits: DeviceWaits,
     stall_after: Option<Nanos>,
     listeners: Vec<Box<dyn Listener>>,
     profile: Option<(ProfileFile, Option<Machine>)>,
@@ -54,7 +54,7 @@ impl Builder {
             submit_wait_max: Duration::from_secs(60),
             window: 1024,
             inbox_limit: None,
-            open_wait_max: OPEN_WAIT_MAX,
+            device_waits: DeviceWaits { open_max: OPEN_WAIT_MAX, reading_max: ANSWER_WAIT_MAX },
             stall_after: None,
             listeners: Vec::new(),
             profile: None,
@@ -138,7 +138,14 @@ impl Builder {
     /// How long a device may take to be opened and to give its known answer; 30 s unless set. One that takes longer is
     /// left out, and comes in when it answers.
     pub fn open_wait_max(mut self, span: Duration) -> Self {
-        self.open_wait_max = span;
+        self.device_waits.open_max = span;
+        self
+    }
+
+    /// How long the first task after a pause waits for a device to say how much memory is free; 5 ms unless set. A device
+    /// that takes longer counts with what it said last.
+    pub fn reading_wait_max(mut self, span: Duration) -> Self {
+        self.device_waits.reading_max = span;
         self
     }
 
@@ -199,7 +206,7 @@ impl Builder {
         self.config.owner = (id % u64::from(u16::MAX)) as u16;
         let scheduler = self.scheduler(clock, learning.as_ref());
         let limits = self.limits();
-        let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.open_wait_max, self.listeners));
+        let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.device_waits, self.listeners));
         let readers = start_readers(&shared, self.margin);
         let threads = start(&shared);
         for at in 0..shared.devices.len() {

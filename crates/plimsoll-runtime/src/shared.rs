@@ -16,7 +16,7 @@ use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::job::{Job, Runtime};
-use crate::memory_reader::{ANSWER_WAIT_MAX, Ask, MemoryReader};
+use crate::memory_reader::{Ask, MemoryReader};
 use crate::monitor::{Guard, Monitor};
 use crate::opening::Try;
 use crate::sync::{Mutex, lock};
@@ -75,6 +75,13 @@ pub(crate) enum Stage {
     Closing,
 }
 
+/// How long devices are waited for.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct DeviceWaits {
+    pub(crate) open_max: Duration,
+    pub(crate) reading_max: Duration,
+}
+
 pub(crate) struct Shared {
     /// Tells this orchestrator from every other of the process.
     pub(crate) id: u64,
@@ -84,6 +91,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// How long a try to open a device may take.
     pub(crate) open_wait_max: Duration,
+    /// How long whoever places a task after a pause waits for a reading of memory.
+    reading_wait_max: Duration,
     listeners: Mutex<Vec<Box<dyn Listener>>>,
     memory_asked_at: AtomicU64,
 }
@@ -107,7 +116,7 @@ impl Shared {
         scheduler: Scheduler<Runtime>,
         devices: Vec<Arc<dyn Device>>,
         clock: Clock,
-        open_wait_max: Duration,
+        waits: DeviceWaits,
         listeners: Vec<Box<dyn Listener>>,
     ) -> Self {
         let condvars = 3 * devices.len() + 2;
@@ -122,7 +131,8 @@ impl Shared {
             state: Monitor::new(state, condvars),
             devices: devices.into_iter().map(opened).collect(),
             clock,
-            open_wait_max,
+            open_wait_max: waits.open_max,
+            reading_wait_max: waits.reading_max,
             listeners: Mutex::new(listeners),
             memory_asked_at: AtomicU64::new(clock.now().0),
         }
@@ -263,7 +273,7 @@ impl Shared {
         if age < MEMORY_STALE {
             return;
         }
-        let wait = Wait::at_most(ANSWER_WAIT_MAX);
+        let wait = Wait::at_most(self.reading_wait_max);
         let answering = self.devices.iter().zip(asks).filter(|(_, ask)| !ask.hangs);
         answering.for_each(|(opened, ask)| opened.memory.wait(ask, wait));
     }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::balancer::Strategy;
 use plimsoll_core::{Bytes, TaskError};
 use plimsoll_runtime::{Device, Orchestrator, Shutdown, Task, check};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 use crate::bounded::{Gate, PATIENCE, bounded, eventually, within};
 use crate::hooked::{Door, Hooked};
-use crate::scripted::{FIRST, Piece, SECOND, Scripted, as_device, gpu_then_cpu, virtual_gpu};
+use crate::scripted::{ALL, FIRST, Piece, SECOND, Scripted, as_device, gpu_then_cpu, virtual_gpu};
 
 /// Longer than a reading counts, and than the watchdog's round.
 const STALE: Duration = Duration::from_millis(600);
@@ -176,26 +177,32 @@ fn a_reading_that_comes_late_is_followed_by_a_new_one() {
 #[test]
 fn the_first_task_after_a_pause_sees_the_memory_of_now() {
     bounded(|| {
-        let inner = virtual_gpu("v", |gpu| gpu.memory(Bytes::mib(100)));
-        let slow = Hooked::new(Arc::clone(&inner)).on_memory(|reading| {
-            std::thread::sleep(Duration::from_millis(2));
-            reading
-        });
-        let orchestrator = Orchestrator::builder().device(slow.device()).cpu(1).build();
+        let door = Door::default();
+        let (device, inner) = hanging(&door);
+        // The better rung is always taken first, whatever would be done sooner.
+        let builder = Orchestrator::builder().device(device).cpu(1).strategy(Strategy::WeightedCapacity).weight(0, ALL);
+        let orchestrator = builder.reading_wait_max(PATIENCE).build();
         let work = orchestrator.register(Scripted::default());
-        let rung = || {
+        let run = || {
             let task = Task::new(Piece::new(1).ladder(gpu_then_cpu(Bytes::mib(60))));
             orchestrator.run(&work, task).unwrap().report.rung
         };
-        // A reading is waited for only a moment, so that on a busy machine one may come too late now and then.
-        let mut in_a_row = 0;
-        eventually("it steps down at once, three times in a row", || {
-            inner.occupy(Bytes::ZERO);
-            eventually("the device is free", || rung() == "gpu");
-            inner.occupy(Bytes::mib(80));
+        assert_eq!(run(), "gpu");
+        eventually("nobody reads", || {
+            let before = door.passed();
             std::thread::sleep(STALE);
-            in_a_row = if rung() == "cpu" { in_a_row + 1 } else { 0 };
-            in_a_row == 3
+            door.passed() == before && door.held() == 0
+        });
+        inner.occupy(Bytes::mib(80));
+        let closed = door.close();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(run);
+            eventually("it asks for a reading", || door.held() == 1);
+            // Far longer than it takes to place and to run it.
+            std::thread::sleep(STALE);
+            assert_eq!(orchestrator.unsettled(), 0, "it is placed by what is free now");
+            drop(closed);
+            assert_eq!(first.join().unwrap(), "cpu");
         });
     });
 }
