@@ -219,7 +219,7 @@ impl<H: Host> Scheduler<H> {
         choices
     }
 
-    fn possibilities(
+    pub(super) fn possibilities(
         &self,
         now: Moment,
         spec: &TaskSpec,

@@ -3,7 +3,7 @@
 //! Never refuses what the caller does not allow: `choose` has done that before.
 
 use super::choose::{Possible, Possibles};
-use super::state::Phase;
+use super::state::{Phase, TaskState};
 use super::{Host, Scheduler};
 use crate::error::Refusal;
 use crate::task::TaskSpec;
@@ -40,6 +40,14 @@ fn too_late_or_short(possible: &Possible) -> Refusal {
 }
 
 impl<H: Host> Scheduler<H> {
+    /// Whether something better than this is possible for a task by now.
+    pub(super) fn better_fits(&self, now: Moment, state: &TaskState<H::Job>, quality: Quality) -> bool {
+        let ladder = &state.spec.ladder;
+        let is_better = |possible: &Possible| ladder.rungs()[possible.choice.rung].quality > quality;
+        quality < ladder.best_quality()
+            && self.possibilities(now, &state.spec, Some(state), |_, _, _| {}).iter().any(is_better)
+    }
+
     /// A task that was queued for a lower quality goes up again if a better one fits by now. Says whether it moved.
     pub(super) fn raise_quality(&mut self, now: Moment, task: TaskId) -> bool {
         let Some(state) = self.tasks.get(task) else { return false };

@@ -86,6 +86,8 @@ impl<H: Host> Scheduler<H> {
         under_way.overdue = true;
         under_way.abandoned = true;
         self.device_mut(before.device).slots_overdue += usize::from(before.session.is_own());
+        // A spare slot steps in.
+        self.wakes = self.wakes.with(before.device);
         if before.abandoned {
             return self.quarantine(now, before.device, Ailment::Stalled, Some(before.task));
         }

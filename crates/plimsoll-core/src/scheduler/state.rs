@@ -214,6 +214,8 @@ pub(super) struct TaskState<J> {
     pub(super) bypassed: u16,
     /// Where it has been queued without fitting, and since when.
     pub(super) short: Option<Short>,
+    /// When it was last moved because it did not fit where it was queued.
+    pub(super) moved_at: Option<Moment>,
     /// Since when no device could take it.
     pub(super) stranded_since: Option<Moment>,
     /// The device that a plan made ahead gave it, and when it should be done there.

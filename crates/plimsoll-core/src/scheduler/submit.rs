@@ -214,6 +214,7 @@ impl<H: Host> Scheduler<H> {
             attempts: Vec::new(),
             bypassed: 0,
             short: None,
+            moved_at: None,
             stranded_since: None,
             planned: None,
         });

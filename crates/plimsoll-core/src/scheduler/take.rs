@@ -13,7 +13,7 @@ use crate::event::What;
 use crate::residency::Presence;
 use crate::sessions::SessionKey;
 use crate::task::{Priority, TaskSpec};
-use crate::{DeviceId, DeviceSet, Moment, Quality, Rung, SessionId, TaskId};
+use crate::{DeviceId, DeviceSet, Moment, Nanos, Quality, Rung, SessionId, TaskId};
 
 /// How far into its queue a slot looks for a task that fits, or whose references are already there.
 pub(super) const LOOK: usize = 32;
@@ -21,6 +21,10 @@ pub(super) const LOOK: usize = 32;
 pub(super) const BYPASS_MAX: u16 = 64;
 /// How many tasks at the end of another device's queue an idle slot looks at to steal one.
 const STEAL_LOOK: usize = 16;
+
+/// How long a task that was moved because it did not fit stays before it may be moved again. What each device costs
+/// depends on who stands in its queue: without a pause two tasks could chase each other for ever.
+const MOVE_PAUSE: Nanos = Nanos::millis(10);
 
 /// A session for a run.
 #[derive(Debug)]
@@ -201,12 +205,16 @@ impl<H: Host> Scheduler<H> {
         }
         let Some(state) = self.tasks.get(task) else { return false };
         let Phase::Queued { rung, .. } = state.phase else { return false };
-        if state.short_since(device).is_none() {
+        let moved_lately = state.moved_at.is_some_and(|moved_at| now.since(moved_at) < MOVE_PAUSE);
+        if state.short_since(device).is_none() || moved_lately {
             return false;
         }
         let Some(better) = self.choose_sooner(now, task, device, rung) else { return false };
         self.dequeue(task);
         self.place_as(now, task, &better);
+        if let Some(state) = self.tasks.get_mut(task) {
+            state.moved_at = Some(now);
+        }
         true
     }
 
@@ -242,7 +250,7 @@ impl<H: Host> Scheduler<H> {
         }
         let (task, choice, from) = best?;
         self.count_bypass(thief, LOOK);
-        self.dequeue(task);
+        self.leave_queue(task);
         self.enqueue(now, task, choice);
         self.note(now, || What::Moved { task, from, to: thief });
         self.start(now, task, None)
@@ -258,7 +266,11 @@ impl<H: Host> Scheduler<H> {
         if state.spec.sequence.is_some_and(|sequence| self.sequences.home(sequence) != Some(thief)) {
             return None;
         }
-        let here = self.best_on(now, task, thief, state.spec.ladder.rungs()[queued].quality)?;
+        let quality = state.spec.ladder.rungs()[queued].quality;
+        if self.better_fits(now, state, quality) {
+            return None;
+        }
+        let here = self.best_on(now, task, thief, quality)?;
         if here.estimate.measured != there.measured && !here.estimate.measured {
             return None;
         }

@@ -290,18 +290,23 @@ fn measuring_anew_keeps_what_it_learnt_itself() {
     });
 }
 
-/// The disk was full, or another process in the way: nothing that was learnt is lost by it.
+/// The disk was full, or another process in the way: nothing that was learnt is lost by it, nor comes back by it.
 #[test]
-fn what_could_not_be_written_is_written_the_next_time() {
-    bounded(|| {
-        let (folder, file) = place();
-        let orchestrator = with_long_memory(&file.clone().with_lock_wait(Duration::from_millis(1)));
-        run_out_on_the_gpu(&orchestrator, "w");
-        let lock = std::fs::File::create(folder.path().join("profile.toml.lock")).unwrap();
-        lock.lock().unwrap();
-        assert!(orchestrator.save_profile().is_err());
-        drop(lock);
-        orchestrator.save_profile().unwrap();
-        assert_eq!(saved(&file).failures().iter().count(), 1);
-    });
+fn what_could_not_be_written_is_written_the_next_time_unless_it_is_forgotten() {
+    for forgets in [false, true] {
+        bounded(move || {
+            let (folder, file) = place();
+            let orchestrator = with_long_memory(&file.clone().with_lock_wait(Duration::from_millis(1)));
+            run_out_on_the_gpu(&orchestrator, "w");
+            let lock = std::fs::File::create(folder.path().join("profile.toml.lock")).unwrap();
+            lock.lock().unwrap();
+            assert!(orchestrator.save_profile().is_err());
+            if forgets {
+                assert!(orchestrator.forget_failures().is_err(), "the file cannot be changed now");
+            }
+            drop(lock);
+            orchestrator.save_profile().unwrap();
+            assert_eq!(saved(&file).failures().iter().count(), usize::from(!forgets));
+        });
+    }
 }

@@ -131,3 +131,15 @@ fn a_device_that_fails_its_check_is_opened_again_and_is_then_no_longer_suspect()
     scheduler.check_failed(Moment(8), suspicion, Ailment::WrongAnswer);
     assert!(scheduler.health(GPU).is_well(), "nor against it");
 }
+
+/// A run of before the quarantine ran out of memory, and its slot checks a device that is not well.
+#[test]
+fn a_check_that_fails_in_quarantine_leaves_no_suspicion_behind() {
+    let (mut scheduler, [first, second]) = two_runs();
+    assert!(!settled(&mut scheduler, 3, &first, Err(lost())));
+    let suspicion = scheduler.suspect(GPU);
+    scheduler.check_failed(Moment(4), suspicion, Ailment::Lost);
+    assert!(!settled(&mut scheduler, 5, &second, Err(out_of_memory())));
+    scheduler.device_opened(Moment(6), GPU);
+    assert!(!scheduler.is_suspect(GPU), "it has proved itself since");
+}

@@ -153,6 +153,10 @@ fn what_ran_out_is_saved_with_how_much_was_free_and_its_step_and_goes_on_in_the_
     assert_eq!((failed.moment(), failed.step()), (MemoryMoment::Run, 1));
     assert_eq!((failed.at(), failed.until()), (UnixSeconds(TODAY.0 - 1), TODAY.plus(3)));
     assert_eq!(saved(&mut scheduler, second(5)).failures().iter().count(), 0, "once is enough");
+    run_out_on_the_gpu(&mut scheduler, second(7), &spec);
+    let less_than_a_second_left = second(14) + Nanos::millis(500);
+    let ends = saved(&mut scheduler, less_than_a_second_left).failures().iter().map(FailedCell::until).max();
+    assert_eq!(ends, Some(TODAY.plus(1)), "a part of a second is still closed");
 
     let (mut next, spec) = restarted(&profile, 1);
     others_leave(&mut next, second(0), GPU, 700);
@@ -220,6 +224,22 @@ fn what_failed_is_forgotten_when_asked_of_one_workload_or_of_all() {
     scheduler.forget_failures(second(1), None);
     assert!(!closed(&mut scheduler, second(1), &spec));
     assert_eq!(saved(&mut scheduler, second(1)).failures().iter().count(), 0, "nor is it saved");
+}
+
+/// The second of two equal tasks is chosen for from memory; that must not remember what was forgotten.
+#[test]
+fn after_forgetting_the_next_task_is_chosen_for_anew() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    run_out_on_the_gpu(&mut scheduler, second(1), &spec);
+    scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos(1));
+    for _ in 0..3 {
+        scheduler.submit(second(1), spec.clone(), ()).unwrap();
+    }
+    assert_eq!(depths(&scheduler), [3, 0]);
+    scheduler.forget_failures(second(1), None);
+    scheduler.submit(second(1), spec, ()).unwrap();
+    assert_eq!(depths(&scheduler), [3, 1]);
 }
 
 #[test]

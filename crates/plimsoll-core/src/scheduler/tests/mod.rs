@@ -8,13 +8,16 @@ mod late;
 mod learning;
 mod limits;
 mod memory;
+mod moves;
 mod offers;
 mod order;
+mod passing;
 mod predecessors;
 mod quality;
 mod references;
 mod sequences;
 mod slots;
+mod wakes;
 
 use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
 use crate::balancer::Strategy;

@@ -88,3 +88,48 @@ fn stealing_lowers_no_quality() {
     let stolen = scheduler.take(Moment(3), other);
     assert!(stolen.is_none(), "stolen for rung {:?}", stolen.map(|run| run.rung));
 }
+
+/// Good on the CPU, cheap on the GPUs; the second GPU steals what is queued on the first.
+#[test]
+fn a_lower_quality_is_stolen_only_while_nothing_better_fits() {
+    let (mut scheduler, half) = (a_box(Strategy::EarliestFinish, 2), Quality::new(0.5));
+    let thief = DeviceId(2);
+    let ladder = Ladder::from(vec![
+        Rung::new("good", Place::On(DeviceKind::Cpu), Footprint::task(Bytes(500))),
+        Rung::new("cheap", Place::On(DeviceKind::Gpu), Footprint::task(Bytes(10))).with_quality(half),
+    ]);
+    let spec = TaskSpec { quality_min: half, ..spec(&mut scheduler, ladder) };
+    for (rung, device) in [("good", CPU), ("cheap", GPU), ("cheap", thief)] {
+        scheduler.teach(spec.workload, rung, device, 10, Nanos::millis(1));
+    }
+    scheduler.device_faulted(Moment(1), thief, crate::Ailment::Lost);
+    let (lease, _) = scheduler.lease(Moment(1), &[(CPU, Bytes(600))]).unwrap();
+    for _ in 0..5 {
+        scheduler.submit(Moment(2), spec.clone(), ()).unwrap();
+    }
+    scheduler.device_opened(Moment(3), thief);
+    let stolen = scheduler.take(Moment(3), thief).expect("the other GPU has a long queue");
+    settle(&mut scheduler, Moment(4), &stolen, None);
+    scheduler.release(Moment(5), lease);
+    assert!(scheduler.take(Moment(5), thief).is_none(), "the CPU can do it well by now");
+}
+
+/// It was refused because its memory did not come in time; since then it has.
+#[test]
+fn memory_that_comes_late_is_used_all_the_same() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = good_or_cheap(&mut scheduler);
+    scheduler.workloads.cell_mut(spec.workload, "good", GPU).cost = crate::profile::Cell::default();
+    scheduler.teach(spec.workload, "good", GPU, 10, Nanos::micros(1));
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(845))]).unwrap();
+    let task = scheduler.submit(Moment(2), spec, ()).unwrap();
+    let queued_for = |scheduler: &Scheduler<Nothing>| scheduler.queued(GPU).collect::<Vec<_>>();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    assert_eq!(queued_for(&scheduler), [(task, 0)], "nothing fits: it waits for the one that would end first");
+    let late = Moment(2) + scheduler.config().memory_wait_max;
+    scheduler.tick(late);
+    assert!(scheduler.take(late, GPU).is_none());
+    assert_eq!(queued_for(&scheduler), [(task, 1)]);
+    scheduler.release(late, lease);
+    assert_eq!(started_rung(&mut scheduler, late.0, task), "good");
+}

@@ -93,6 +93,8 @@ impl Checks {
     pub(super) fn hear(&mut self, world: &World, events: &[Event]) -> Result<(), String> {
         for event in events {
             self.note_surprise(world, &event.what);
+            self.note_quality(world, &event.what);
+            self.unsupported.hear(world, &event.what);
             self.sequences.hear(&event.what)?;
         }
         trust::stalls_count(world, events)
@@ -106,6 +108,13 @@ impl Checks {
         if at.is_some_and(|at| peak > self.peaks.bytes(spec, at, device)) {
             self.sequences.trouble(device);
         }
+    }
+
+    fn note_quality(&mut self, world: &World, what: &What) {
+        let What::Placed { task, rung, .. } = *what else { return };
+        let Some(spec) = world.job(task).map(|job| &world.tasks()[job].spec) else { return };
+        let rung = spec.ladder.rungs().iter().find(|known| known.name == rung);
+        rung.into_iter().for_each(|rung| self.sequences.note_quality(task, rung.quality));
     }
 
     /// A slot took a task.
@@ -132,8 +141,7 @@ impl Checks {
     }
 
     /// A run ended without a result that counts.
-    pub(super) fn dropped(&mut self, world: &World, flight: &Flight, fault: Option<FaultKind>) -> Result<(), String> {
-        self.unsupported.note(world, flight, fault);
+    pub(super) fn dropped(&self, world: &World, flight: &Flight, fault: Option<FaultKind>) -> Result<(), String> {
         trust::fault_counts(world, flight, fault)
     }
 

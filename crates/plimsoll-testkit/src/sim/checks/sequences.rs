@@ -2,7 +2,7 @@
 //! Never asks the scheduler where a sequence is at home: that is the point.
 
 use plimsoll_core::event::{FaultKind, What};
-use plimsoll_core::{DeviceId, DeviceSet, SequenceId, TaskId};
+use plimsoll_core::{DeviceId, DeviceSet, Quality, SequenceId, TaskId};
 use rustc_hash::FxHashMap;
 
 /// What was seen of sequences and devices so far.
@@ -16,13 +16,23 @@ struct Member {
     sequence: SequenceId,
     /// Where it failed itself: it need not go there again.
     failed_on: DeviceSet,
+    /// The quality of the rung that it was placed for last.
+    quality: Option<Quality>,
 }
 
 #[derive(Default)]
 struct Seen {
     unsettled: usize,
-    /// Where its last task was placed, and how much trouble that device had had by then.
-    last: Option<(DeviceId, u64)>,
+    last: Option<Placed>,
+}
+
+/// Where a task was placed.
+#[derive(Copy, Clone)]
+struct Placed {
+    device: DeviceId,
+    /// How much trouble the device had had by then.
+    faults: u64,
+    quality: Option<Quality>,
 }
 
 #[derive(Clone, Default)]
@@ -47,12 +57,19 @@ impl SequenceWatch {
 
     /// A task of a sequence was taken in.
     pub(super) fn joined(&mut self, task: TaskId, sequence: SequenceId) {
-        self.members.insert(task, Member { sequence, failed_on: DeviceSet::NONE });
+        self.members.insert(task, Member { sequence, failed_on: DeviceSet::NONE, quality: None });
     }
 
     /// Something happened on this device because of which it may refuse a task that it would have taken before.
     pub(super) fn trouble(&mut self, device: DeviceId) {
         self.devices[device.index()].faults += 1;
+    }
+
+    /// A task is about to be placed for a rung of this quality.
+    pub(super) fn note_quality(&mut self, task: TaskId, quality: Quality) {
+        if let Some(member) = self.members.get_mut(&task) {
+            member.quality = Some(quality);
+        }
     }
 
     /// What happened, in order.
@@ -85,17 +102,18 @@ impl SequenceWatch {
     }
 
     fn placed(&mut self, task: TaskId, device: DeviceId) -> Result<(), String> {
-        let faults = self.devices[device.index()].faults;
-        let failed_on = self.members.get(&task).map_or(DeviceSet::NONE, |member| member.failed_on);
-        let left = self.sequence_of(task).and_then(|seen| seen.last.replace((device, faults)));
-        let broken = left.filter(|(home, faults)| {
-            let trouble = &self.devices[home.index()];
-            let may_leave = trouble.faults != *faults || trouble.refuses || failed_on.contains(*home);
-            *home != device && !may_leave
+        let Some(&Member { failed_on, quality, .. }) = self.members.get(&task) else { return Ok(()) };
+        let placed = Placed { device, faults: self.devices[device.index()].faults, quality };
+        let left = self.sequence_of(task).and_then(|seen| seen.last.replace(placed));
+        let broken = left.filter(|home| {
+            let trouble = &self.devices[home.device.index()];
+            let may_leave = trouble.faults != home.faults || trouble.refuses || failed_on.contains(home.device);
+            // A better answer elsewhere is worth leaving for.
+            home.device != device && !may_leave && home.quality == quality
         });
         match broken {
             None => Ok(()),
-            Some((home, _)) => {
+            Some(Placed { device: home, .. }) => {
                 Err(format!("sequence: {task} went to {device} although its sequence was well on {home}"))
             }
         }

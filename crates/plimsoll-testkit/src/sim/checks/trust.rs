@@ -20,27 +20,23 @@ pub(super) fn taken(world: &World, job: usize, device: DeviceId) -> Result<(), S
 pub(super) struct Unsupported(FxHashSet<(WorkloadId, &'static str, DeviceId)>);
 
 impl Unsupported {
-    /// An attempt showed it.
-    pub(super) fn note(&mut self, world: &World, flight: &Flight, fault: Option<FaultKind>) {
-        if fault == Some(FaultKind::Unsupported) {
-            self.0.insert(key(world, flight.job, flight.rung, flight.device));
+    /// An attempt at a task that somebody still waits for showed it.
+    pub(super) fn hear(&mut self, world: &World, what: &What) {
+        let What::AttemptFailed { task, rung, device, fault: FaultKind::Unsupported } = *what else { return };
+        if let Some(job) = world.job(task) {
+            self.0.insert((world.tasks()[job].spec.workload, rung, device));
         }
     }
 
     /// It is not tried again.
     pub(super) fn taken(&self, world: &World, job: usize, rung: usize, device: DeviceId) -> Result<(), String> {
-        if self.0.contains(&key(world, job, rung, device)) {
-            return Err(format!(
-                "unsupported: task {job} was started on {device} at a rung that is not supported there"
-            ));
+        let spec = &world.tasks()[job].spec;
+        let name = spec.ladder.rungs()[rung].name;
+        if self.0.contains(&(spec.workload, name, device)) {
+            return Err(format!("unsupported: task {job} was started as {name} on {device}, which cannot do that"));
         }
         Ok(())
     }
-}
-
-fn key(world: &World, job: usize, rung: usize, device: DeviceId) -> (WorkloadId, &'static str, DeviceId) {
-    let spec = &world.tasks()[job].spec;
-    (spec.workload, spec.ladder.rungs()[rung].name, device)
 }
 
 /// Nor does it give anything; nor does a run that was under way when its device was found to answer wrongly.

@@ -1,0 +1,70 @@
+//! Who is woken: a slot that could start something never sleeps on.
+
+use super::*;
+
+const THIEF: DeviceId = DeviceId(2);
+
+/// Two GPUs; five tasks of a millisecond were placed on the first while the second was away.
+fn a_long_queue() -> Scheduler<Nothing> {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    for _ in 0..3 {
+        scheduler.add_device(exact(DeviceKind::Gpu, 1, 1_000));
+    }
+    let spec = spec(&mut scheduler, on_gpu(10));
+    for device in [GPU, THIEF] {
+        scheduler.teach(spec.workload, "gpu", device, 10, Nanos::millis(1));
+    }
+    scheduler.device_opened(Moment::START, GPU);
+    for _ in 0..5 {
+        scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    }
+    scheduler.device_opened(Moment(1), THIEF);
+    scheduler
+}
+
+/// Those behind a task that is stolen may have been waiting for it alone.
+#[test]
+fn a_device_that_is_stolen_from_looks_again() {
+    let mut scheduler = a_long_queue();
+    scheduler.drain_wakes();
+    scheduler.take(Moment(1), THIEF).expect("it steals");
+    assert!(scheduler.drain_wakes().contains(GPU));
+}
+
+#[test]
+fn a_queued_task_wakes_its_device_and_a_start_the_next_slot() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.drain_wakes();
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    assert!(scheduler.drain_wakes().contains(CPU));
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    scheduler.drain_wakes();
+    start(&mut scheduler, Moment(1), CPU.0);
+    assert!(scheduler.drain_wakes().contains(CPU), "one is left, and a slot is free");
+    start(&mut scheduler, Moment(1), CPU.0);
+    assert!(scheduler.drain_wakes().is_empty(), "nothing is left");
+}
+
+/// A run that began before its device was opened again hangs: the device stays well, and a spare slot steps in.
+#[test]
+fn a_run_that_hangs_wakes_a_spare_slot() {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let mut device = exact(DeviceKind::Gpu, 2, 1_000);
+    (device.width_first, device.stall_after) = (Some(1), Some(Nanos::seconds(1)));
+    let device = scheduler.add_device(device);
+    scheduler.device_opened(Moment::START, device);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    start(&mut scheduler, Moment::START, device.0);
+    scheduler.device_faulted(Moment(1), device, crate::Ailment::Lost);
+    scheduler.device_opened(Moment(2), device);
+    scheduler.submit(Moment(3), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(3), device).is_none(), "one slot is in use, and it is busy");
+    scheduler.drain_wakes();
+    let late = Moment(Nanos::seconds(60).0);
+    scheduler.tick(late);
+    assert!(scheduler.health(device).is_well() && scheduler.slots_wanted(device) == 2);
+    assert!(scheduler.drain_wakes().contains(device));
+    assert!(scheduler.take(late, device).is_some());
+}
