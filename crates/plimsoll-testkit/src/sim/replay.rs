@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::lookahead::lower_bound;
 use plimsoll_core::scheduler::{Config, SetTask};
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, Footprint, Ladder, Moment, Nanos, Place, Rung, TaskSpec, WorkloadId};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, Footprint, Ladder, Nanos, Place, Rung, TaskSpec, WorkloadId};
 use rustc_hash::FxHashMap;
 
 use super::world::{Cost, VirtualGpu, World};
@@ -55,7 +55,7 @@ pub fn replay(graph: &Graph, platform: Platform, lookahead: u32) -> Result<Repla
     world.run()?;
     let deciding = began.elapsed();
     let (tasks, on) = graph.known(platform);
-    let makespan = world.now().since(Moment::START);
+    let makespan = world.makespan();
     Ok(Replay { tasks: tasks.len(), makespan, lower_bound: lower_bound(&tasks, &on), deciding })
 }
 

@@ -6,7 +6,7 @@ use plimsoll_core::balancer::Strategy;
 use plimsoll_core::scheduler::Config;
 use plimsoll_core::stats::DeviceReport;
 use plimsoll_core::window::{StreamDevice, WindowLimits, window};
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, Footprint, Ladder, Moment, Nanos, Place, Rung, TaskSpec, WorkloadId};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, Footprint, Ladder, Nanos, Place, Rung, TaskSpec, WorkloadId};
 
 use super::world::{Cost, VirtualGpu, World};
 
@@ -100,7 +100,7 @@ impl Stream {
         let ids = (0..self.devices.len()).map(|at| DeviceId(at as u16));
         let now = world.now();
         let reports = ids.map(|device| world.scheduler().report(now, device)).collect();
-        let took = world.tasks().iter().map(|task| task.ended_at).max().unwrap_or(Moment::START).since(Moment::START);
+        let took = world.makespan();
         Ok(Played { shares, took, window_max, reports })
     }
 }

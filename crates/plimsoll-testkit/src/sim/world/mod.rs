@@ -29,7 +29,7 @@ use plimsoll_core::profile::Profile;
 use plimsoll_core::rng::Rng;
 use plimsoll_core::scheduler::{Assignment, Config, DeviceSpec, Host};
 use plimsoll_core::{
-    Bytes, DeviceId, Moment, Quality, Scheduler, TaskError, TaskId, TaskSpec, UnixSeconds, WorkloadId,
+    Bytes, DeviceId, Moment, Nanos, Quality, Scheduler, TaskError, TaskId, TaskSpec, UnixSeconds, WorkloadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -147,6 +147,13 @@ impl World {
     /// The virtual time.
     pub fn now(&self) -> Moment {
         self.now
+    }
+
+    /// From the beginning until the last task ended. The virtual time goes on a little after that: the watchdog and the
+    /// memory readers have a last look.
+    pub fn makespan(&self) -> Nanos {
+        let last = self.tasks.iter().map(|task| task.ended_at).max();
+        last.unwrap_or(Moment::START).since(Moment::START)
     }
 
     /// How every task went.
