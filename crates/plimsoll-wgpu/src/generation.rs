@@ -93,7 +93,12 @@ impl Generation {
         self.tick().err().unwrap_or_else(otherwise)
     }
 
-    /// Waits until this submission (or the latest) is done and its callbacks have run.
+    pub(crate) fn answer_timeout(&self) -> Duration {
+        self.answer_timeout
+    }
+
+    /// Waits until this submission (or the latest) is done. Its callbacks have run then, or are about to on another
+    /// thread that waited too.
     pub(crate) fn wait(&self, submission_index: Option<SubmissionIndex>) -> Result<(), Fault> {
         self.poll(PollType::Wait { submission_index, timeout: Some(self.answer_timeout) })
     }

@@ -75,7 +75,8 @@ fn map(
         });
     })?;
     generation.wait(Some(after))?;
-    match mapped.try_recv() {
+    // Another slot that waited beside us may have taken our callback along, and not have come to run it yet.
+    match mapped.recv_timeout(generation.answer_timeout()) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(lost(error)),
         Err(error) => Err(lost(error)),

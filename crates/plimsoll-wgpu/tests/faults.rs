@@ -51,6 +51,20 @@ fn an_injected_wrong_answer_is_noticed() {
     check::known_answer(&mut *slot).unwrap();
 }
 
+/// wgpu runs a callback on whichever thread asks first: one slot's answer may be on its way on another's.
+#[test]
+fn slots_that_wait_beside_each_other_all_get_their_answers() {
+    let gpu = small();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut slot = gpu.open_backend().unwrap();
+                (0..2_000).for_each(|_| check::known_answer(&mut *slot).unwrap());
+            });
+        }
+    });
+}
+
 #[test]
 fn logical_devices_share_a_card_and_fail_alone() {
     let whole = open(&OpenOptions::default())[0].memory().capacity;
