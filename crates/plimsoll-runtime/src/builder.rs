@@ -209,11 +209,10 @@ impl Builder {
         let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.device_waits, self.listeners));
         let readers = start_readers(&shared, self.margin);
         let threads = start(&shared);
-        // One after the other: a device whose first try fails beside another's comes in late.
         for at in 0..shared.devices.len() {
             opening::begin(&shared, DeviceId(at as u16), How::First);
-            opening::wait_for_all(&shared);
         }
+        opening::wait_for_all(&shared);
         Orchestrator { shared, threads, readers, limits, learning }
     }
 

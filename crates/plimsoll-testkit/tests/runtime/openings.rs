@@ -117,6 +117,25 @@ fn a_try_that_hangs_and_then_fails_is_followed_by_a_new_one() {
     });
 }
 
+/// All have to be there at once before any of them answers.
+#[test]
+fn devices_are_opened_beside_each_other() {
+    bounded(|| {
+        let meeting = crate::bounded::Meeting::of(3);
+        let devices = ["a", "b", "c"].map(|name| {
+            let meeting = meeting.clone();
+            let once = std::sync::Once::new();
+            let meet = move || {
+                once.call_once(|| meeting.attend());
+                Ok(())
+            };
+            Hooked::new(virtual_gpu(name, |gpu| gpu)).on_open(meet).device()
+        });
+        let orchestrator = Orchestrator::builder().devices(devices).build();
+        assert!(orchestrator.reports().iter().all(|report| report.health.is_well()));
+    });
+}
+
 #[test]
 fn a_device_whose_code_panics_at_the_start_is_left_out() {
     bounded(|| {
