@@ -38,10 +38,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Learns what one task of this many units took.
+    /// Learns what one task of this many units took. Says whether that changes what tasks should take.
     #[inline]
-    pub fn learn_run(&mut self, units: u64, took: Nanos) {
-        self.run.learn(units, took);
+    pub fn learn_run(&mut self, units: u64, took: Nanos) -> bool {
+        self.run.learn(units, took)
     }
 
     /// Learns what preparing one reference of this many units took.
@@ -342,9 +342,9 @@ mod tests {
             units in 1_u64..1 << 40,
         ) {
             let mut cell = Cell::default();
-            jitter.iter().for_each(|factor| cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
+            jitter.iter().for_each(|factor| _ = cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
             let before = cell.clone();
-            outliers.iter().for_each(|factor| cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
+            outliers.iter().for_each(|factor| _ = cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
             for asked in [1, units, units * 3] {
                 prop_assert_eq!(cell.run(asked), before.run(asked));
             }

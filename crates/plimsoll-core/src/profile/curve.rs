@@ -68,21 +68,27 @@ pub(super) struct Curve {
 }
 
 impl Curve {
+    /// Says whether any estimate is another now.
     #[inline]
-    pub(super) fn learn(&mut self, units: u64, took: Nanos) {
+    pub(super) fn learn(&mut self, units: u64, took: Nanos) -> bool {
         let units = bounded(units);
         let at = match self.find(units) {
             Ok(at) => at,
-            Err(at) => return self.insert(at, units, Track::new(took)),
+            Err(at) => {
+                self.insert(at, units, Track::new(took));
+                return true;
+            }
         };
         let track = &mut self.tracks[at];
         let point = &mut self.points[at];
         track.learn(carried(took, units, point.units));
         let time = float(track.window().median().0);
-        if time != point.time {
+        let is_news = time != point.time;
+        if is_news {
             point.time = time;
             self.draw(at);
         }
+        is_news
     }
 
     #[inline]

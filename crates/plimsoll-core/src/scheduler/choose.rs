@@ -157,13 +157,15 @@ impl<H: Host> Scheduler<H> {
         let state = self.tasks.get(task)?;
         let is_free = state.planned.is_none() && state.spec.sequence.is_none();
         let by_finish_alone = self.config.strategy == Strategy::EarliestFinish && is_free;
-        if by_finish_alone && let Some(choice) = self.recall_choice(now, state) {
+        if by_finish_alone && let Some(choice) = self.recall_choice(now, task) {
             return Some(choice.into());
         }
+        let state = self.tasks.get(task)?;
         let possible = self.possibilities(now, &state.spec, Some(state), |_, _, _| {});
         if by_finish_alone {
-            (self.memo, self.memo_hint) = self.memo_of(state, &possible);
+            self.remember_candidates(task, &possible);
         }
+        let state = self.tasks.get(task)?;
         match self.as_planned(now, state, &possible) {
             Some(planned) => Some(planned.into()),
             None => self.pick(&state.spec, &possible),
@@ -518,7 +520,7 @@ fn earliest(possible: &Possibles) -> Option<Choice> {
 /// Fills in `run` where nothing was measured. A device that nobody has tried counts as fast as the fastest known one;
 /// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred. So
 /// does a rung below another on the same device: a workload lists it for when the better one does not fit.
-fn guess_unmeasured(possible: &mut Possibles) {
+pub(super) fn guess_unmeasured(possible: &mut Possibles) {
     if possible.iter().all(|possible| possible.choice.estimate.measured) {
         return;
     }

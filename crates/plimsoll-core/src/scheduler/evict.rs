@@ -143,6 +143,7 @@ impl<H: Host> Scheduler<H> {
         let (lease, bytes) = if session_first {
             let warm = state.sessions.close(session?.0)?;
             discards.sessions.push(warm.session);
+            self.things_changed();
             (warm.lease, warm.bytes)
         } else {
             let (prepared, lease, bytes) = state.cache.evict(&reference?.0)?;

@@ -1,16 +1,16 @@
-//! Memo: the candidates of the task that was chosen for last. Tasks come in runs of the same kind, and between two of
-//! them, handed in together, nothing but the queues has changed.
-//! Never outlives a change of anything else a choice depends on: whoever changes it calls `things_changed`. Time alone
-//! does not: a remembered failure that expires counts until the next run starts or ends.
+//! Memo: the candidates of the kinds of task that were chosen for last. Tasks come in many of a few kinds, and between two
+//! of a kind hardly anything has changed but the queues.
+//! Never outlives a change of anything else a choice depends on: whoever changes it calls `things_changed`, or
+//! `costs_changed` where only times did. Free bytes and waits are asked anew each time.
 //! Invariant: with or without the memo the choice is the same (`tests::the_memo_never_changes_a_choice`).
 
 use smallvec::SmallVec;
 
-use super::choose::{Choice, Possible, guesses_hold};
+use super::choose::{Choice, Possible, Possibles, guess_unmeasured, guesses_hold};
 use super::state::TaskState;
 use super::{Host, Scheduler};
 use crate::task::{Priority, SessionShape, TaskSpec};
-use crate::{DeviceSet, Ladder, Moment, Quality, WorkloadId};
+use crate::{DeviceSet, Ladder, Moment, Quality, TaskId, WorkloadId};
 
 /// Everything in a task that its candidates depend on.
 #[derive(Clone, Debug)]
@@ -54,17 +54,64 @@ impl Kind {
     }
 }
 
-/// The candidates of one kind of task, all of them with free memory and with figures that hold.
+/// The candidates of one kind of task, all of them with figures that hold.
 #[derive(Clone, Debug)]
-pub(super) struct Memo {
+struct Memo {
     kind: Kind,
-    candidates: SmallVec<[Choice; 4]>,
+    candidates: Possibles,
+    /// What its rungs take was measured anew.
+    is_stale: bool,
+}
+
+/// Kinds remembered at once: the stages of a pipeline, the metrics of a sweep.
+const KINDS_MAX: usize = 8;
+
+/// The kinds that were chosen for last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memos {
+    known: SmallVec<[Memo; KINDS_MAX]>,
+    /// The ladders of the tasks that were chosen for last: what is not seen twice is not worth remembering.
+    seen: [usize; KINDS_MAX],
+    seen_next: usize,
+    replaced_next: usize,
+}
+
+impl Memos {
+    fn position(&self, spec: &TaskSpec) -> Option<usize> {
+        self.known.iter().position(|memo| memo.kind.is(spec))
+    }
+
+    /// Whether a task on this ladder was chosen for lately.
+    fn saw(&mut self, ladder: &Ladder) -> bool {
+        let address = ladder.address();
+        if self.seen.contains(&address) {
+            return true;
+        }
+        self.seen[self.seen_next] = address;
+        self.seen_next = (self.seen_next + 1) % KINDS_MAX;
+        false
+    }
+
+    fn remember(&mut self, memo: Memo) {
+        if self.known.len() < KINDS_MAX {
+            return self.known.push(memo);
+        }
+        self.known[self.replaced_next] = memo;
+        self.replaced_next = (self.replaced_next + 1) % KINDS_MAX;
+    }
 }
 
 impl<H: Host> Scheduler<H> {
-    /// Something changed that candidates depend on beyond the queues.
+    /// Something changed that candidates depend on beyond queues, free bytes and times.
     pub(super) fn things_changed(&mut self) {
-        self.memo = None;
+        self.memos.known.clear();
+    }
+
+    /// What rungs of this workload take was measured anew.
+    pub(super) fn costs_changed(&mut self, workload: WorkloadId) {
+        for memo in self.memos.known.iter_mut().filter(|memo| memo.kind.workload == workload) {
+            memo.is_stale = true;
+        }
     }
 
     /// Whether all that this task's candidates depend on is in its kind.
@@ -72,13 +119,20 @@ impl<H: Host> Scheduler<H> {
         state.spec.references.is_empty() && state.attempts.is_empty() && state.spec.sequence.is_none()
     }
 
-    /// The choice from the memo, if it is of this kind; only how long each device would keep it waiting is asked anew.
-    pub(super) fn recall_choice(&self, now: Moment, state: &TaskState<H::Job>) -> Option<Choice> {
-        let memo = self.memo.as_ref().filter(|memo| Self::is_plain(state) && memo.kind.is(&state.spec))?;
+    /// The choice from the memo, if there is one of this kind.
+    pub(super) fn recall_choice(&mut self, now: Moment, task: TaskId) -> Option<Choice> {
+        let state = self.tasks.get(task).filter(|state| Self::is_plain(state))?;
+        let (at, priority) = (self.memos.position(&state.spec)?, state.spec.priority);
+        if self.memos.known[at].is_stale {
+            self.renew(at);
+        }
         let mut best: Option<Choice> = None;
-        for &candidate in &memo.candidates {
-            let mut choice = candidate;
-            choice.estimate.wait = self.device(choice.device).wait(now, state.spec.priority);
+        for Possible { choice, .. } in &self.memos.known[at].candidates {
+            if choice.estimate.bytes > self.ledger.free(choice.device) {
+                return None;
+            }
+            let mut choice = *choice;
+            choice.estimate.wait = self.device(choice.device).wait(now, priority);
             if best.is_none_or(|best| choice.order() < best.order()) {
                 best = Some(choice);
             }
@@ -86,18 +140,42 @@ impl<H: Host> Scheduler<H> {
         best
     }
 
-    /// What to remember of these candidates, and of the ladder they are on. Worth it only for the second task of a kind
-    /// in a row, and only if none of them would have to wait for memory or is about to be tried.
-    pub(super) fn memo_of(&self, state: &TaskState<H::Job>, possible: &[Possible]) -> (Option<Memo>, Option<usize>) {
-        let ladder = Some(state.spec.ladder.address());
-        let candidates = possible.iter().map(|possible| possible.choice);
-        let fits = |choice: Choice| choice.estimate.bytes <= self.ledger.free(choice.device);
-        let worth_it = ladder == self.memo_hint
-            && Self::is_plain(state)
-            && guesses_hold(possible)
+    /// Asks anew what the candidates take.
+    fn renew(&mut self, at: usize) {
+        let memo = &mut self.memos.known[at];
+        memo.is_stale = false;
+        let kind = &memo.kind;
+        for Possible { choice, .. } in &mut memo.candidates {
+            let cell = self.workloads.cell(kind.workload, kind.ladder.rungs()[choice.rung].name, choice.device);
+            if let Some(run) = cell.and_then(|cell| cell.cost.run(kind.units)) {
+                (choice.estimate.run, choice.estimate.measured) = (run.time, true);
+            }
+        }
+        guess_unmeasured(&mut memo.candidates);
+    }
+
+    /// Remembers these candidates, if another task of this kind is to be expected, and nothing but queues, free bytes and
+    /// times can change them: none is closed by a failure that will be forgotten, or about to be tried.
+    pub(super) fn remember_candidates(&mut self, task: TaskId, possible: &Possibles) {
+        let Some(state) = self.tasks.get(task).filter(|state| Self::is_plain(state)) else { return };
+        if !self.memos.saw(&state.spec.ladder) {
+            return;
+        }
+        let holds = guesses_hold(possible)
+            && !possible.is_empty()
             && !state.spec.ladder.has_several_qualities()
-            && candidates.clone().all(fits);
-        (worth_it.then(|| Memo { kind: Kind::of(&state.spec), candidates: candidates.collect() }), ladder)
+            && !self.has_failed_anywhere(&state.spec)
+            && self.memos.position(&state.spec).is_none();
+        if holds {
+            let (kind, candidates) = (Kind::of(&state.spec), possible.clone());
+            self.memos.remember(Memo { kind, candidates, is_stale: false });
+        }
+    }
+
+    /// Whether a failure is remembered of any rung on any device: those are forgotten as time goes by.
+    fn has_failed_anywhere(&self, spec: &TaskSpec) -> bool {
+        let mut rungs = spec.ladder.rungs().iter();
+        rungs.any(|rung| self.workloads.row(spec.workload, rung.name).iter().any(|cell| cell.cost.has_failed()))
     }
 }
 
@@ -148,7 +226,7 @@ mod tests {
         for _ in 0..2 {
             scheduler.submit(Moment::START, specs[0].clone(), ()).unwrap();
         }
-        scheduler.memo.is_some()
+        !scheduler.memos.known.is_empty()
     }
 
     #[test]
@@ -173,9 +251,9 @@ mod tests {
                     0 | 1 => {
                         let id = scheduler.enter(now, specs[kind].clone(), ()).map_err(|_| TestCaseError::fail("full"))?;
                         let remembered = scheduler.choose(now, id);
-                        let memo = scheduler.memo.take();
+                        let memos = std::mem::take(&mut scheduler.memos);
                         prop_assert_eq!(scheduler.choose(now, id), remembered);
-                        scheduler.memo = memo;
+                        scheduler.memos = memos;
                         scheduler.start_if_ready(now, id);
                     }
                     2 => runs.extend(scheduler.take(now, DeviceId(device)).map(|assignment| assignment.run)),

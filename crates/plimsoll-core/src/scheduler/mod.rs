@@ -156,9 +156,7 @@ pub struct Scheduler<H: Host> {
     /// How many handles hold each content.
     pins: FxHashMap<ContentKey, u32>,
     learnt: learnt::Learnt,
-    memo: Option<memo::Memo>,
-    /// The ladder of the task that was chosen for last.
-    memo_hint: Option<usize>,
+    memos: memo::Memos,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -190,8 +188,7 @@ impl<H: Host> Scheduler<H> {
             leases_outside: 0,
             pins: FxHashMap::default(),
             learnt: Default::default(),
-            memo: None,
-            memo_hint: None,
+            memos: Default::default(),
             discarded: Discards::default(),
             events: None,
         }

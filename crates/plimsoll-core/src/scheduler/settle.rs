@@ -77,7 +77,9 @@ impl<H: Host> Scheduler<H> {
     /// Ends a run.
     pub fn settle(&mut self, now: Moment, run: RunId, outcome: Outcome<H>) -> Settled {
         let Some(state) = self.runs.remove(run.0) else { return Settled::Dropped };
-        self.things_changed();
+        if outcome.result.is_err() {
+            self.things_changed();
+        }
         self.return_leases(&state, outcome.session);
         let settled = match outcome.result {
             Err(fault) if state.abandoned => {
@@ -129,10 +131,14 @@ impl<H: Host> Scheduler<H> {
             on.sessions_busy.swap_remove(at);
         }
         let HeldSession { id, key, bytes, lease } = held;
-        let Some(session) = session else { return self.give_back(lease) };
+        let Some(session) = session else {
+            self.things_changed();
+            return self.give_back(lease);
+        };
         let warm = Warm { id, key, bytes, lease, session, last_used };
         let closed = if on.epoch == epoch { on.sessions.put(warm) } else { Some(warm) };
         if let Some(closed) = closed {
+            self.things_changed();
             self.give_back(closed.lease);
             self.discarded.sessions.push(closed.session);
         }
@@ -221,10 +227,12 @@ impl<H: Host> Scheduler<H> {
         let key = run.session.key();
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         let unmeasured = cell.cost.run(units).is_none();
-        cell.cost.learn_run(units, measured.run);
+        let is_news = cell.cost.learn_run(units, measured.run);
         cell.ran(units, measured.run);
+        let mut is_another = unmeasured;
         if let Some(open) = measured.open {
             cell.cost.learn_open(open);
+            is_another = true;
         }
         if let Some(each) = measured.bring.0.checked_div(u64::from(measured.brought)) {
             cell.cost.learn_reference(units, Nanos(each));
@@ -233,9 +241,16 @@ impl<H: Host> Scheduler<H> {
         let refuted = cell.cost.succeeded(units, run.estimate.bytes);
         // Against what was declared, not what was predicted: runs under way at once all see the same excess.
         if let Some(peak) = measured.peak.filter(|peak| *peak > run.declared && run.declared > Bytes::ZERO) {
-            cell.bytes_factor = cell.bytes_factor.max(peak.0 as f64 / run.declared.0 as f64);
+            let factor = peak.0 as f64 / run.declared.0 as f64;
+            is_another |= factor > cell.bytes_factor;
+            cell.bytes_factor = cell.bytes_factor.max(factor);
         }
         let first_figures = unmeasured && cell.exploring > 0;
+        match (is_another || refuted, is_news) {
+            (true, _) => self.things_changed(),
+            (false, true) => self.costs_changed(key.workload),
+            (false, false) => {}
+        }
         if refuted {
             self.note_success(now, key, run.device, units, run.estimate.bytes);
         }

@@ -301,7 +301,6 @@ impl<H: Host> Scheduler<H> {
             self.discarded.extend(discards);
             return None;
         };
-        self.things_changed();
         self.dequeue(task);
         if !estimate.measured {
             // Counted as under way until it settles.
@@ -382,6 +381,7 @@ impl<H: Host> Scheduler<H> {
             let held = HeldSession { id: warm.id, key, bytes: warm.bytes, lease: warm.lease };
             return (Holding::Own(held), SessionTurn::Warm(warm.session));
         }
+        self.things_changed();
         let bytes = needs.session.unwrap_or_default();
         let lease = self.ledger.reserve(device, bytes).expect("the whole footprint was checked just before");
         let state = self.tasks.get(task).expect("it is being started");
