@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use plimsoll_core::scheduler::{Config, DeviceSpec, Host, Measured, Outcome, RunId, Settled};
+use plimsoll_core::scheduler::{BatchOutcome, Config, DeviceSpec, Host, Measured, Outcome, RunId, Settled};
 use plimsoll_core::{
     Bytes, DeviceId, DeviceKind, Footprint, Ladder, Moment, Nanos, Place, Rung, Scheduler, TaskSpec, WorkloadId,
 };
@@ -51,9 +51,9 @@ impl Bench {
         self.scheduler.submit(now, spec, ()).expect("there is queue space");
     }
 
-    fn settle(&mut self, now: Moment, run: RunId, session: Option<()>) -> u64 {
+    fn settle(&mut self, now: Moment, run: RunId) -> u64 {
         let measured = Measured { run: Nanos(100), ..Measured::default() };
-        let settled = self.scheduler.settle(now, run, Outcome { result: Ok(()), session, measured });
+        let settled = self.scheduler.settle(now, run, Outcome { result: Ok(()), session: Some(()), measured });
         u64::from(matches!(settled, Settled::Done(_)))
     }
 }
@@ -66,7 +66,7 @@ fn one_by_one(tasks: u64) {
         bench.submit(now);
         for device in DEVICES {
             while let Some(assignment) = bench.scheduler.take(now, device) {
-                done += bench.settle(now, assignment.run, Some(()));
+                done += bench.settle(now, assignment.run);
             }
         }
     }
@@ -75,7 +75,6 @@ fn one_by_one(tasks: u64) {
 
 fn in_batches(tasks: u64) {
     let mut bench = Bench::new();
-    let mut runs = Vec::new();
     let (mut submitted, mut done, mut round) = (0, 0, 0);
     while done < tasks {
         round += 1;
@@ -86,13 +85,15 @@ fn in_batches(tasks: u64) {
         }
         for device in DEVICES {
             let Some(head) = bench.scheduler.take(now, device) else { continue };
-            runs.push(head.run);
-            while let Some(next) = bench.scheduler.take_behind(now, head.run) {
-                runs.push(next.run);
+            let mut batch = 1;
+            while bench.scheduler.take_behind(now, head.run).is_some() {
+                batch += 1;
             }
-            for (at, run) in runs.drain(..).enumerate() {
-                done += bench.settle(now, run, (at == 0).then_some(()));
-            }
+            let measured = Measured { run: Nanos(100 * batch as u64), ..Measured::default() };
+            let outcome = BatchOutcome { done: batch, fault: None, session: Some(()), measured };
+            bench.scheduler.settle_batch(now, head.run, outcome, |settled| {
+                done += u64::from(matches!(settled, Settled::Done(_)));
+            });
         }
     }
     assert_eq!(done, tasks);

@@ -24,9 +24,14 @@ impl Default for Histogram {
 impl Histogram {
     /// Counts one span.
     pub fn record(&mut self, span: Nanos) {
+        self.record_many(span, 1);
+    }
+
+    /// Counts so many equal spans.
+    pub fn record_many(&mut self, span: Nanos, times: u64) {
         let count = &mut self.counts[bucket(span)];
-        *count = count.saturating_add(1);
-        self.total += 1;
+        *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
+        self.total += times;
     }
 
     /// Spans counted.

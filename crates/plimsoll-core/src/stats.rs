@@ -25,10 +25,11 @@ pub struct DeviceStats {
 }
 
 impl DeviceStats {
-    pub(crate) fn completed(&mut self, units: u64, took: Nanos) {
-        self.completed += 1;
-        self.busy += took;
-        self.run_times.record(took);
+    /// So many tasks gave results, each of which took so long.
+    pub(crate) fn completed(&mut self, units: u64, took: Nanos, count: u64) {
+        self.completed += count;
+        self.busy += Nanos(took.0.saturating_mul(count));
+        self.run_times.record_many(took, count);
         let rate = units.max(1) as f64 / took.as_secs_f64().max(1e-9);
         self.units_per_second = Some(match self.units_per_second {
             Some(average) => average + THROUGHPUT_ALPHA * (rate - average),
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn busy_share_counts_every_slot() {
         let mut stats = DeviceStats::default();
-        stats.completed(10, Nanos::seconds(1));
+        stats.completed(10, Nanos::seconds(1), 1);
         stats.failed(Nanos::seconds(1));
         let report = stats.report(Nanos::seconds(2), 2, 3);
         assert_eq!((report.completed, report.failed, report.depth), (1, 1, 3));

@@ -202,7 +202,9 @@ impl<T> TaskTable<T> {
     /// Drops a task where it lies, for when moving it out would cost more than it is worth.
     pub(crate) fn discard(&mut self, id: TaskId) {
         if self.get(id).is_some() {
-            drop(self.places[id.index()].vacate());
+            let place = &mut self.places[id.index()];
+            place.task = None;
+            place.generation = place.generation.wrapping_add(1);
             self.vacant.push(id.index() as u32);
         }
     }

@@ -5,8 +5,8 @@
 //! admit     its turn: priority, age, deadline               (core) arbiter
 //! choose    rung × device that finishes first               (core) scheduler::choose
 //! reserve   leases for session, references and task         (core) scheduler::take, asked by `next_batch`
-//! bring     discard what must go, open, prepare             attempt
-//! run       on the slot's own thread                        attempt
+//! bring     discard what must go, open, prepare             attempt, bring
+//! run       on the slot's own thread                        run_all
 //! check     after an out-of-memory: the known answer        check_device, wait_until_checked
 //! settle    leases back, costs learnt, dependents freed     Delivery::settle
 //! recover   step down, move, or report                      (core) scheduler::recover
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{
-    Assignment, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, SetTask, Settled,
+    Assignment, BatchOutcome, Behind, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, SetTask, Settled,
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
@@ -47,7 +47,10 @@ use crate::workload::{Prepared, Workload};
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
 const BATCH_TIME: Nanos = Nanos::micros(50);
 /// A batch that takes longer than this was predicted wrongly.
-const BATCH_OVERRUN: Duration = Duration::from_millis(1);
+const BATCH_OVERRUN: Nanos = Nanos::millis(1);
+/// A slot reads the clock after the first and then every so many tasks of a batch: reading it takes as long as the shortest
+/// of them.
+const LAP: usize = 8;
 /// How long a result waits for the check of its device before it is not believed: longer than any check that still ends.
 const CHECK_WAIT_MAX: Duration = Duration::from_secs(120);
 /// How often a slot that waits for a check looks whether its device was quarantined meanwhile.
@@ -244,38 +247,36 @@ pub(crate) struct Slot {
     index: usize,
     backend: Option<(u32, Box<dyn Backend>)>,
     gauge: Arc<Gauge>,
-    /// Runs taken and not yet settled, so that nothing is lost if this thread's own code panics.
-    in_hand: Vec<RunId>,
+    /// The run taken and not yet settled, so that nothing is lost if this thread's own code panics.
+    in_hand: Option<RunId>,
 }
 
 impl Slot {
     pub(crate) fn new(shared: Arc<Shared>, device: DeviceId, index: usize) -> Self {
-        Self { shared, device, index, backend: None, gauge: Arc::default(), in_hand: Vec::new() }
+        Self { shared, device, index, backend: None, gauge: Arc::default(), in_hand: None }
     }
 
     /// Works until the orchestrator closes.
     pub(crate) fn work(&mut self) {
-        let mut batch = Vec::new();
-        let mut attempted = Vec::new();
-        while self.next_batch(&mut attempted, &mut batch) {
-            self.attempt_all(&mut batch, &mut attempted);
+        let mut batch = Batch::default();
+        let mut delivery = Delivery::default();
+        let mut attempted = None;
+        while self.next_batch(attempted.take(), &mut batch, &mut delivery) {
+            attempted = self.attempt(&mut batch);
         }
     }
 
     /// Settles what was attempted and takes what is next, under one lock; sleeps while there is nothing.
-    fn next_batch(&mut self, attempted: &mut Vec<Attempted>, batch: &mut Vec<Assignment<Runtime>>) -> bool {
+    fn next_batch(&mut self, attempted: Option<Attempted>, batch: &mut Batch, delivery: &mut Delivery) -> bool {
         let shared = Arc::clone(&self.shared);
-        let mut delivery = Delivery::default();
         let mut state = shared.lock();
-        if attempted.iter().any(Attempted::has_result) {
+        if attempted.as_ref().is_some_and(Attempted::has_result) {
             state = self.wait_until_checked(&shared, state);
         }
         let mut now = shared.now();
-        if !attempted.is_empty() {
-            for attempt in attempted.drain(..) {
-                delivery.settle(&mut state.scheduler, now, attempt);
-            }
-            self.in_hand.clear();
+        if let Some(attempted) = attempted {
+            delivery.settle(&mut state.scheduler, now, attempted);
+            self.in_hand = None;
             shared.notify_queue_space(&mut state);
         }
         loop {
@@ -283,13 +284,13 @@ impl Slot {
             if !is_spare {
                 self.take(&mut state.scheduler, now, batch);
             }
-            if !batch.is_empty() || state.stage == Stage::Closing || !delivery.is_empty() {
+            if batch.is_taken() || state.stage == Stage::Closing || !delivery.is_empty() {
                 break;
             }
             state = if is_spare { self.sleep_as_spare(&shared, state) } else { self.sleep(&shared, state) };
             now = shared.now();
         }
-        let go_on = state.stage != Stage::Closing || !batch.is_empty() || !delivery.is_empty();
+        let go_on = state.stage != Stage::Closing || batch.is_taken() || !delivery.is_empty();
         shared.release(state);
         delivery.hand_over();
         go_on
@@ -328,83 +329,84 @@ impl Slot {
         shared.lock()
     }
 
-    fn take(&mut self, scheduler: &mut crate::Core, now: Moment, batch: &mut Vec<Assignment<Runtime>>) {
+    fn take(&mut self, scheduler: &mut crate::Core, now: Moment, batch: &mut Batch) {
         let Some(first) = scheduler.take(now, self.device) else { return };
         let head = first.run;
         let mut together = first.estimate.occupies();
         let short = first.estimate.measured;
-        self.in_hand.push(head);
-        batch.push(first);
-        while short && together < BATCH_TIME && batch.len() < BATCH_MAX {
+        self.in_hand = Some(head);
+        batch.first = Some(first);
+        while short && together < BATCH_TIME && batch.behind.len() + 1 < BATCH_MAX {
             let Some(next) = scheduler.take_behind(now, head) else { break };
-            together += next.estimate.run;
-            self.in_hand.push(next.run);
-            batch.push(next);
+            together += next.run;
+            batch.behind.push(next);
         }
     }
 
     // ------------------------------------------------------------------------------------------------ bring and run
 
-    fn attempt_all(&mut self, batch: &mut Vec<Assignment<Runtime>>, attempted: &mut Vec<Attempted>) {
-        let mut session = None;
-        let began = Instant::now();
-        let mut started = began;
-        let mut head = None;
-        for assignment in batch.drain(..) {
-            let stands_behind = matches!(assignment.session, SessionTurn::Behind);
-            // Who stands behind a run that lost its session, or took far longer than a batch may, goes back to be
-            // chosen for again.
-            if stands_behind && (session.is_none() || started.duration_since(began) > BATCH_OVERRUN) {
-                attempted.push(Attempted::never_started(assignment));
-                continue;
-            }
-            let (attempt, ended) = self.attempt(assignment, &mut session, started);
-            if !stands_behind {
-                head = Some(attempted.len());
-            }
-            attempted.push(attempt);
-            started = ended;
-        }
-        // The session goes back with the run that brought it.
-        if let (Some(at), Some(session)) = (head, session) {
-            attempted[at].give_session(session);
-        }
-    }
-
-    /// One attempt: discard what must go, open, prepare, run. Never panics, whatever the task does.
-    fn attempt(
-        &mut self,
-        assignment: Assignment<Runtime>,
-        session: &mut Option<OpenSession>,
-        started: Instant,
-    ) -> (Attempted, Instant) {
-        let Assignment { run, task, job, discards, session: turn, references, .. } = assignment;
+    /// One attempt at all that was taken: discard what must go, open, prepare, run one after the other. Never panics,
+    /// whatever a task does.
+    fn attempt(&mut self, batch: &mut Batch) -> Option<Attempted> {
+        let Assignment { run, task, job, discards, session: turn, references, .. } = batch.first.take()?;
         drop_quietly(discards);
-        let mut times = Times { measured: Measured::default(), last: started };
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            self.ready_backend()?;
-            match turn {
-                SessionTurn::Warm(warm) => *session = Some(warm),
-                SessionTurn::Open(rung) => *session = Some(self.open_session(&job, &rung, &mut times)?),
-                SessionTurn::Behind => {}
+        let mut attempted = Attempted::of(run);
+        let mut times = Times { last: Instant::now() };
+        match self.bring(&job, run, turn, references, &mut attempted.measured, &mut times) {
+            Ok(mut brought) => {
+                let tasks =
+                    std::iter::once((task, job)).chain(batch.behind.drain(..).map(|each| (each.task, each.job)));
+                self.run_all(tasks, &mut brought, &mut attempted, &mut times);
+                // What a failed run leaves in a session is anyone's guess.
+                match attempted.failed {
+                    None => attempted.session = Some(brought.session),
+                    Some(_) => quietly(move || drop(brought)),
+                }
             }
-            let open = session.as_mut().ok_or_else(|| Fault::work("the session is gone"))?;
-            let prepared = self.bring(&job, run, open, references, &mut times)?;
-            self.run(&job, open, &prepared, &mut times)
-        }));
-        let result = result.unwrap_or_else(|panic| Err(Fault::Panicked { message: panic_message(&*panic) }));
-        if let Err(fault) = &result {
-            // What a failed run leaves in a session is anyone's guess.
-            let gone = session.take();
-            quietly(move || drop(gone));
+            Err(fault) => {
+                attempted.fail(job, fault, &mut times);
+                attempted.not_started.extend(batch.behind.drain(..).map(|each| each.job));
+            }
+        }
+        if let Some(Failed { fault, .. }) = &attempted.failed {
             // What it recorded is not the next task's, nor the check's, to hear of.
             if let Some((_, backend)) = &mut self.backend {
                 backend.abandon();
             }
             self.check_after(fault);
         }
-        let Times { measured, last } = times;
-        (Attempted { run, task, job, result: Some(result), measured, session: None }, last)
+        Some(attempted)
+    }
+
+    /// Runs tasks one after the other until one fails, or they have taken far longer than a batch may.
+    fn run_all(
+        &mut self,
+        tasks: impl Iterator<Item = (TaskId, Arc<dyn Job>)>,
+        brought: &mut Brought,
+        attempted: &mut Attempted,
+        times: &mut Times,
+    ) {
+        self.gauge.reset_peak();
+        let mut tasks = tasks.enumerate().peekable();
+        while let Some((at, (task, job))) = tasks.next() {
+            let is_overrun = attempted.measured.run > BATCH_OVERRUN;
+            if attempted.failed.is_some() || is_overrun {
+                attempted.not_started.push(job);
+                continue;
+            }
+            match caught(|| self.run(&job, brought)) {
+                Ok(output) => {
+                    attempted.finished.push(Finished { task, job, output });
+                    if at % LAP == 0 || tasks.peek().is_none() {
+                        attempted.measured.run += times.lap();
+                    }
+                }
+                Err(fault) => attempted.fail(job, fault, times),
+            }
+        }
+        if attempted.has_result() {
+            attempted.measured.peak = Some(brought.bytes() + self.gauge.peak());
+        }
     }
 
     /// The backend, opened anew if the device was.
@@ -420,38 +422,63 @@ impl Slot {
         Ok(())
     }
 
-    fn open_session(&mut self, job: &Arc<dyn Job>, rung: &Rung, times: &mut Times) -> Result<OpenSession, Fault> {
+    /// The session and the references that a run needs.
+    fn bring(
+        &mut self,
+        job: &Arc<dyn Job>,
+        run: RunId,
+        turn: SessionTurn<OpenSession>,
+        references: SmallVec<[ReferenceTurn<PreparedReference>; 1]>,
+        measured: &mut Measured,
+        times: &mut Times,
+    ) -> Result<Brought, Fault> {
+        caught(|| {
+            self.ready_backend()?;
+            let mut session = match turn {
+                SessionTurn::Warm(warm) => warm,
+                SessionTurn::Open(rung) => {
+                    let opened = self.open_session(job, &rung);
+                    measured.open = Some(times.lap());
+                    opened?
+                }
+            };
+            let references = self.prepare(job, run, &mut session, references, measured, times)?;
+            let prepared = references.iter().map(|each| Arc::clone(&each.prepared)).collect();
+            Ok(Brought { session, references, prepared })
+        })
+    }
+
+    fn open_session(&mut self, job: &Arc<dyn Job>, rung: &Rung) -> Result<OpenSession, Fault> {
         let gauge = Arc::new(Gauge::default());
         let opened = self.charged_to(&gauge, |backend| job.open_session(rung, backend)).map_err(while_opening);
-        times.measured.open = Some(times.lap());
         Ok(OpenSession { session: opened?, gauge })
     }
 
-    fn bring(
+    fn prepare(
         &mut self,
         job: &Arc<dyn Job>,
         run: RunId,
         session: &mut OpenSession,
         turns: SmallVec<[ReferenceTurn<PreparedReference>; 1]>,
+        measured: &mut Measured,
         times: &mut Times,
     ) -> Result<SmallVec<[PreparedReference; 1]>, Fault> {
-        let mut prepared = SmallVec::new();
+        let mut references = SmallVec::new();
         for (at, turn) in turns.into_iter().enumerate() {
-            prepared.push(match turn {
+            references.push(match turn {
                 ReferenceTurn::Ready(ready) => ready,
                 ReferenceTurn::Prepare => {
                     let gauge = Arc::new(Gauge::default());
                     let made = self.charged_to(&gauge, |backend| job.prepare(session, at, backend));
-                    let took = times.lap();
-                    times.measured.bring += took;
-                    times.measured.brought += 1;
+                    measured.bring += times.lap();
+                    measured.brought += 1;
                     let ready = PreparedReference { prepared: made.map_err(while_opening)?, gauge };
                     self.announce(run, at, ready.clone());
                     ready
                 }
             });
         }
-        Ok(prepared)
+        Ok(references)
     }
 
     /// Others may use the reference from now on, before this run is over.
@@ -461,24 +488,13 @@ impl Slot {
         self.shared.release(state);
     }
 
-    fn run(
-        &mut self,
-        job: &Arc<dyn Job>,
-        session: &mut OpenSession,
-        references: &[PreparedReference],
-        times: &mut Times,
-    ) -> Result<Box<dyn Any + Send>, Fault> {
+    fn run(&mut self, job: &Arc<dyn Job>, brought: &mut Brought) -> Result<Box<dyn Any + Send>, Fault> {
         if job.is_stopped() {
             return Err(Fault::Cancelled);
         }
-        let prepared: SmallVec<[Prepared; 1]> = references.iter().map(|each| Arc::clone(&each.prepared)).collect();
-        self.gauge.reset_peak();
         let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
-        let output = job.run(session, &prepared, &mut **backend).and_then(|output| backend.finish().map(|()| output));
-        times.measured.run = times.lap();
-        let held: Bytes = references.iter().map(PreparedReference::bytes).sum();
-        times.measured.peak = Some(session.gauge.now() + held + self.gauge.peak());
-        output
+        let output = job.run(&mut brought.session, &brought.prepared, &mut **backend)?;
+        backend.finish().map(|()| output)
     }
 
     /// Does a piece of work whose memory counts on `gauge`. Whatever it recorded is handed over before it counts as done.
@@ -535,7 +551,7 @@ impl Slot {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         let now = shared.now();
-        for run in self.in_hand.drain(..) {
+        if let Some(run) = self.in_hand.take() {
             let result = Err(Fault::Panicked { message: message.to_owned() });
             let outcome = Outcome { result, session: None, measured: Measured::default() };
             state.scheduler.settle(now, run, outcome);
@@ -547,15 +563,69 @@ impl Slot {
 
 // ------------------------------------------------------------------------------------------------- settle and deliver
 
+/// What a slot took at once: tasks of one kind, to be run one after the other.
+#[derive(Default)]
+struct Batch {
+    first: Option<Assignment<Runtime>>,
+    behind: Vec<Behind<Arc<dyn Job>>>,
+}
+
+impl Batch {
+    fn is_taken(&self) -> bool {
+        self.first.is_some()
+    }
+}
+
+/// What a run needs beside its tasks.
+struct Brought {
+    session: OpenSession,
+    references: SmallVec<[PreparedReference; 1]>,
+    /// What was made of each reference.
+    prepared: SmallVec<[Prepared; 1]>,
+}
+
+impl Brought {
+    fn bytes(&self) -> Bytes {
+        self.session.gauge.now() + self.references.iter().map(PreparedReference::bytes).sum()
+    }
+}
+
 /// An attempt that is over, on its way to the scheduler.
 struct Attempted {
     run: RunId,
-    task: TaskId,
-    job: Arc<dyn Job>,
-    /// `None` if it was never started.
-    result: Option<Result<Box<dyn Any + Send>, Fault>>,
+    finished: Vec<Finished>,
+    failed: Option<Failed>,
+    /// Those behind one that failed, or that took far too long: they go back to be chosen for again.
+    not_started: Vec<Arc<dyn Job>>,
     measured: Measured,
     session: Option<OpenSession>,
+}
+
+struct Finished {
+    task: TaskId,
+    job: Arc<dyn Job>,
+    output: Box<dyn Any + Send>,
+}
+
+struct Failed {
+    job: Arc<dyn Job>,
+    fault: Fault,
+    took: Nanos,
+}
+
+impl Attempted {
+    fn of(run: RunId) -> Self {
+        let (finished, not_started) = (Vec::new(), Vec::new());
+        Self { run, finished, failed: None, not_started, measured: Measured::default(), session: None }
+    }
+
+    fn fail(&mut self, job: Arc<dyn Job>, fault: Fault, times: &mut Times) {
+        self.failed = Some(Failed { job, fault, took: times.lap() });
+    }
+
+    fn has_result(&self) -> bool {
+        !self.finished.is_empty()
+    }
 }
 
 /// A result that counts.
@@ -581,56 +651,39 @@ struct Delivery {
 }
 
 impl Delivery {
-    fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempt: Attempted) {
-        let Attempted { run, task, job, result, measured, session } = attempt;
-        let (result, output) = match result {
-            None => {
-                scheduler.put_back(now, run);
-                return self.unwanted.push(Unwanted { _job: job, _output: None });
+    fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempted: Attempted) {
+        let Attempted { run, finished, failed, not_started, measured, session } = attempted;
+        let done = finished.len();
+        let (failed, fault) = failed.map(|Failed { job, fault, took }| (job, (fault, took))).unzip();
+        let mut finished = finished.into_iter();
+        scheduler.settle_batch(now, run, BatchOutcome { done, fault, session, measured }, |settled| {
+            let Some(Finished { task, job, output }) = finished.next() else { return };
+            match settled {
+                Settled::Done(report) => self.results.push(Accepted { task, job, output, report }),
+                Settled::Dropped => self.unwanted.push(Unwanted { _job: job, _output: Some(output) }),
             }
-            Some(Ok(output)) => (Ok(()), Some(output)),
-            Some(Err(fault)) => (Err(fault), None),
-        };
-        let settled = scheduler.settle(now, run, Outcome { result, session, measured });
-        match (settled, output) {
-            (Settled::Done(report), Some(output)) => self.results.push(Accepted { task, job, output, report }),
-            (_, output) => self.unwanted.push(Unwanted { _job: job, _output: output }),
-        }
+        });
+        let without_result = failed.into_iter().chain(not_started);
+        self.unwanted.extend(without_result.map(|job| Unwanted { _job: job, _output: None }));
     }
 
     fn is_empty(&self) -> bool {
         self.results.is_empty() && self.unwanted.is_empty()
     }
 
-    fn hand_over(self) {
-        let mut results = self.results.into_iter().peekable();
+    fn hand_over(&mut self) {
+        let mut results = self.results.drain(..).peekable();
         while let Some(Accepted { task, job, output, report }) = results.next() {
             let another_follows = results.peek().is_some_and(|next| next.job.reply_address() == job.reply_address());
             quietly(move || job.deliver(task, Ok((output, report)), another_follows));
         }
-        self.unwanted.into_iter().for_each(|unwanted| quietly(move || drop(unwanted)));
+        drop(results);
+        self.unwanted.drain(..).for_each(|unwanted| quietly(move || drop(unwanted)));
     }
 }
 
-impl Attempted {
-    fn never_started(assignment: Assignment<Runtime>) -> Self {
-        let Assignment { run, task, job, .. } = assignment;
-        Self { run, task, job, result: None, measured: Measured::default(), session: None }
-    }
-
-    fn has_result(&self) -> bool {
-        matches!(self.result, Some(Ok(_)))
-    }
-
-    fn give_session(&mut self, session: OpenSession) {
-        self.session = Some(session);
-    }
-}
-
-/// What an attempt has measured so far. Each lap ends where the next begins, so that one reading of the clock serves
-/// both.
+/// The clock of an attempt. Each lap ends where the next begins, so that one reading serves both.
 struct Times {
-    measured: Measured,
     last: Instant,
 }
 
@@ -641,6 +694,12 @@ impl Times {
         self.last = now;
         Nanos::from(span)
     }
+}
+
+/// A panic of a workload's code is its task's fault.
+fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    let result = catch_unwind(AssertUnwindSafe(work));
+    result.unwrap_or_else(|panic| Err(Fault::Panicked { message: panic_message(&*panic) }))
 }
 
 /// What a check that was not passed says of its device. No memory even for that is no proof that it works.

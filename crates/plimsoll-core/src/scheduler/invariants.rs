@@ -55,8 +55,8 @@ impl<H: Host> Scheduler<H> {
             return Err(format!("{device}: {promised} promised, but the leases sum to {recount}"));
         }
         let state = self.device(device);
-        if state.slots_busy() > state.spec.slots || !(1..=state.spec.slots).contains(&state.width.slots()) {
-            let (busy, slots, width) = (state.slots_busy(), state.spec.slots, state.width.slots());
+        if state.running > state.spec.slots || !(1..=state.spec.slots).contains(&state.width.slots()) {
+            let (busy, slots, width) = (state.running, state.spec.slots, state.width.slots());
             return Err(format!("{device}: {busy} of {slots} slots busy, {width} in use"));
         }
         if !state.health.is_well() && !state.queue.is_empty() {
@@ -85,7 +85,7 @@ impl<H: Host> Scheduler<H> {
             let Some(task) = self.tasks.get(id) else { continue };
             match task.phase {
                 Phase::Queued { .. } => in_queues += 1,
-                Phase::Running { run } if self.runs.get(run.0).is_none_or(|run| run.task != id) => {
+                Phase::Running { run } if self.runs.get(run.0).is_none_or(|run| !run.tasks.contains(&id)) => {
                     return Err(format!("{id} counts as running but its run is gone"));
                 }
                 Phase::Blocked if task.blockers == 0 => return Err(format!("{id} is blocked by nothing")),
@@ -120,7 +120,7 @@ impl<H: Host> Scheduler<H> {
             }
         }
         for run in self.runs.ids().filter_map(|id| self.runs.get(id)).filter(|run| !run.estimate.measured) {
-            let key = run.session.key();
+            let key = run.session.key;
             *tries.entry((key.workload, key.rung, run.device)).or_default() += 1;
         }
         for (workload, rung, device, exploring) in self.workloads.exploring() {
@@ -146,8 +146,8 @@ impl<H: Host> Scheduler<H> {
     fn check_leases(&self) -> Result<(), String> {
         let warm: usize = self.devices.iter().map(|device| device.sessions.leases().count()).sum();
         let resident: usize = self.devices.iter().map(|device| device.cache.leases().count()).sum();
-        let own = self.runs.ids().filter_map(|id| self.runs.get(id)).filter(|run| run.session.is_own()).count();
-        let known = self.runs.len() + own + warm + resident + self.leases_outside;
+        let (runs, their_sessions) = (self.runs.len(), self.runs.len());
+        let known = runs + their_sessions + warm + resident + self.leases_outside;
         if known != self.ledger.leases() {
             return Err(format!("{} leases in the ledger, {known} holders", self.ledger.leases()));
         }

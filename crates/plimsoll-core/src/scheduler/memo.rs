@@ -59,6 +59,8 @@ impl Kind {
 struct Memo {
     kind: Kind,
     candidates: Possibles,
+    /// The best of them on each device: what keeps one waiting there keeps all.
+    best: SmallVec<[Choice; 4]>,
     /// What its rungs take was measured anew.
     is_stale: bool,
 }
@@ -127,7 +129,7 @@ impl<H: Host> Scheduler<H> {
             self.renew(at);
         }
         let mut best: Option<Choice> = None;
-        for Possible { choice, .. } in &self.memos.known[at].candidates {
+        for choice in &self.memos.known[at].best {
             if choice.estimate.bytes > self.ledger.free(choice.device) {
                 return None;
             }
@@ -152,6 +154,7 @@ impl<H: Host> Scheduler<H> {
             }
         }
         guess_unmeasured(&mut memo.candidates);
+        memo.best = best_by_device(&memo.candidates);
     }
 
     /// Remembers these candidates, if another task of this kind is to be expected, and nothing but queues, free bytes and
@@ -168,7 +171,8 @@ impl<H: Host> Scheduler<H> {
             && self.memos.position(&state.spec).is_none();
         if holds {
             let (kind, candidates) = (Kind::of(&state.spec), possible.clone());
-            self.memos.remember(Memo { kind, candidates, is_stale: false });
+            let best = best_by_device(&candidates);
+            self.memos.remember(Memo { kind, candidates, best, is_stale: false });
         }
     }
 
@@ -177,6 +181,17 @@ impl<H: Host> Scheduler<H> {
         let mut rungs = spec.ladder.rungs().iter();
         rungs.any(|rung| self.workloads.row(spec.workload, rung.name).iter().any(|cell| cell.cost.has_failed()))
     }
+}
+
+/// The candidate of each device that occupies it for the shortest time, in the order in which they come.
+fn best_by_device(candidates: &Possibles) -> SmallVec<[Choice; 4]> {
+    let choices = candidates.iter().map(|possible| possible.choice);
+    let order = |choice: &Choice| (choice.estimate.occupies(), choice.estimate.measured);
+    let is_best = |(at, choice): &(usize, Choice)| {
+        let mut rivals = choices.clone().enumerate().filter(|(_, rival)| rival.device == choice.device);
+        rivals.all(|(place, rival)| (order(choice), *at) <= (order(&rival), place))
+    };
+    choices.clone().enumerate().filter(is_best).map(|(_, choice)| choice).collect()
 }
 
 #[cfg(test)]

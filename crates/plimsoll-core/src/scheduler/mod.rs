@@ -52,10 +52,10 @@ pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
 pub use evict::Discards;
-pub use settle::{Measured, Outcome, Report, Settled};
+pub use settle::{BatchOutcome, Measured, Outcome, Report, Settled};
 pub use state::RunId;
 pub use submit::{NotTaken, Workloads};
-pub use take::{Assignment, ReferenceTurn, SessionTurn};
+pub use take::{Assignment, Behind, ReferenceTurn, SessionTurn};
 pub use trust::Suspicion;
 
 use rustc_hash::FxHashMap;
@@ -209,7 +209,7 @@ impl<H: Host> Scheduler<H> {
         self.tasks.len() >= self.config.queue_limit
     }
 
-    /// Attempts running, abandoned ones included.
+    /// Runs under way, those included whose tasks have ended or moved.
     pub fn running(&self) -> usize {
         self.runs.len()
     }

@@ -2,22 +2,21 @@
 //! Never gives up on a task while a rung and device are left that it has not tried.
 //! Invariant: a task is attempted at most [`ATTEMPTS_MAX`] times, and its first cause is kept.
 
-use super::settle::Measured;
-use super::state::{Run, RunId};
+use super::state::{Phase, Run, RunId};
 use super::{Host, Scheduler};
 use crate::error::{Attempt, Setback, TaskError};
 use crate::event::{FaultKind, What};
 use crate::health::Ailment;
-use crate::{Fault, Moment, Remedy, TaskId};
+use crate::{Fault, Moment, Nanos, Remedy, TaskId};
+use smallvec::SmallVec;
 
 /// Attempts at one task. More would mean devices that come and go faster than the task runs.
 pub(super) const ATTEMPTS_MAX: usize = 16;
 
 impl<H: Host> Scheduler<H> {
-    pub(super) fn recover(&mut self, now: Moment, run: &Run, fault: Fault, measured: Measured) {
-        let key = run.session.key();
-        let (task, device) = (run.task, run.device);
-        self.device_mut(device).stats.failed(measured.run);
+    pub(super) fn recover(&mut self, now: Moment, run: &Run, task: TaskId, fault: Fault, took: Nanos) {
+        let (key, device) = (run.session.key, run.device);
+        self.device_mut(device).stats.failed(took);
         self.note(now, || What::AttemptFailed { task, rung: key.rung, device, fault: FaultKind::from(&fault) });
         let is_news = match fault.remedy() {
             Remedy::Report => return self.end_without_result(now, task, reported(fault)),
@@ -27,10 +26,10 @@ impl<H: Host> Scheduler<H> {
         let ailment = ailment(&fault);
         if let Some(state) = self.tasks.get_mut(task) {
             state.attempts.push(Attempt { rung: key.rung, device, setback: Setback::Failed(fault) });
-            state.phase = super::state::Phase::Stranded;
+            state.phase = Phase::Stranded;
         }
         if let Some(ailment) = ailment {
-            self.quarantine_since(now, run, ailment);
+            self.quarantine_since(now, run, task, ailment);
         }
         if is_news {
             // Those that are queued here were chosen for before it was known.
@@ -42,15 +41,15 @@ impl<H: Host> Scheduler<H> {
     /// The task has ended or moved, but what its run shows of its device counts all the same.
     pub(super) fn blame_device(&mut self, now: Moment, run: &Run, fault: &Fault) {
         let Some(ailment) = ailment(fault) else { return };
-        let (task, device, rung) = (run.task, run.device, run.session.key().rung);
+        let (task, device, rung) = (run.head(), run.device, run.session.key.rung);
         self.note(now, || What::AttemptFailed { task, rung, device, fault: FaultKind::from(fault) });
-        self.quarantine_since(now, run, ailment);
+        self.quarantine_since(now, run, task, ailment);
     }
 
     /// A fault of a life that is already over says nothing of the one that began since.
-    fn quarantine_since(&mut self, now: Moment, run: &Run, ailment: Ailment) {
+    fn quarantine_since(&mut self, now: Moment, run: &Run, task: TaskId, ailment: Ailment) {
         if run.epoch == self.device(run.device).epoch {
-            self.quarantine(now, run.device, ailment, Some(run.task));
+            self.quarantine(now, run.device, ailment, Some(task));
         }
     }
 
@@ -67,8 +66,7 @@ impl<H: Host> Scheduler<H> {
     /// What is worth remembering for the next task: that memory ran out at this size, or that the device cannot do this
     /// rung. Nothing else is ever stored as out-of-memory. Says whether it was news.
     fn remember_failure(&mut self, now: Moment, run: &Run, fault: &Fault) -> bool {
-        let Some(state) = self.tasks.get(run.task) else { return false };
-        let (units, key) = (state.spec.units, run.session.key());
+        let (units, key) = (run.units, run.session.key);
         match fault {
             Fault::OutOfMemory { moment, .. } => {
                 self.learn_ran_out(now, key, run.device, units, run.estimate.bytes, *moment)
@@ -78,21 +76,28 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Ends a run that does not answer: its task moves, if it has not ended before; its slot and its leases stay taken
+    /// Ends a run that does not answer: its tasks move, if they have not ended before; its slot and its leases stay taken
     /// until the run itself comes back.
     pub(super) fn give_up_waiting(&mut self, now: Moment, run: RunId) {
         let Some(under_way) = self.runs.get_mut(run.0) else { return };
-        let before = under_way.clone();
         under_way.overdue = true;
-        under_way.abandoned = true;
-        self.device_mut(before.device).slots_overdue += usize::from(before.session.is_own());
+        let under_way = under_way.clone();
+        self.device_mut(under_way.device).slots_overdue += 1;
         // A spare slot steps in.
-        self.wakes = self.wakes.with(before.device);
-        if before.abandoned {
-            return self.quarantine(now, before.device, Ailment::Stalled, Some(before.task));
+        self.wakes = self.wakes.with(under_way.device);
+        let left: SmallVec<[TaskId; 1]> =
+            under_way.tasks.iter().filter(|task| self.is_run_by(**task, run)).copied().collect();
+        let Some((&first, behind)) = left.split_first() else {
+            return self.quarantine(now, under_way.device, Ailment::Stalled, Some(under_way.head()));
+        };
+        let after = now.since(under_way.started_at);
+        self.recover(now, &under_way, first, Fault::Stalled { after }, Nanos::ZERO);
+        for &task in behind {
+            if let Some(state) = self.tasks.get_mut(task) {
+                state.phase = Phase::Stranded;
+                self.place(now, task);
+            }
         }
-        let after = now.since(before.started_at);
-        self.recover(now, &before, Fault::Stalled { after }, Measured::default());
     }
 }
 

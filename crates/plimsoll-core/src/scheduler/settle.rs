@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::state::{HeldSession, Holding, Phase, Run, RunId};
+use super::state::{HeldSession, Phase, Run, RunId, TaskState};
 use super::{Host, Scheduler};
 use crate::error::Attempt;
 use crate::event::{End, What};
@@ -34,6 +34,26 @@ pub struct Outcome<H: Host> {
     pub session: Option<H::Session>,
     /// What it cost.
     pub measured: Measured,
+}
+
+/// How a run of several tasks ended: first those that were done, then perhaps one that failed. Those behind it were not
+/// started, and go back as if they had never been taken.
+pub struct BatchOutcome<H: Host> {
+    /// How many of its tasks were done.
+    pub done: usize,
+    /// Why the next one failed, and how long it ran.
+    pub fault: Option<(Fault, Nanos)>,
+    /// The session, if it can be used again.
+    pub session: Option<H::Session>,
+    /// What those that were done cost together.
+    pub measured: Measured,
+}
+
+impl<H: Host> From<Outcome<H>> for BatchOutcome<H> {
+    fn from(Outcome { result, session, measured }: Outcome<H>) -> Self {
+        let done = usize::from(result.is_ok());
+        Self { done, fault: result.err().map(|fault| (fault, measured.run)), session, measured }
+    }
 }
 
 /// Where, how and at what cost a task was done.
@@ -74,40 +94,85 @@ pub enum Settled {
 }
 
 impl<H: Host> Scheduler<H> {
-    /// Ends a run.
+    /// Ends a run of one task.
     pub fn settle(&mut self, now: Moment, run: RunId, outcome: Outcome<H>) -> Settled {
-        let Some(state) = self.runs.remove(run.0) else { return Settled::Dropped };
-        if outcome.result.is_err() {
-            self.things_changed();
-        }
-        self.return_leases(&state, outcome.session);
-        let settled = match outcome.result {
-            Err(fault) if state.abandoned => {
-                self.blame_device(now, &state, &fault);
-                Settled::Dropped
-            }
-            _ if state.abandoned => Settled::Dropped,
-            Ok(()) if self.is_distrusted(&state) => {
-                self.do_again(now, &state);
-                Settled::Dropped
-            }
-            Ok(()) => self.succeed(now, &state, outcome.measured),
-            Err(fault) => {
-                self.recover(now, &state, fault, outcome.measured);
-                Settled::Dropped
-            }
-        };
-        self.no_longer_overdue(now, &state);
-        self.offer_freed_slot(now, state.device);
+        let mut settled = Settled::Dropped;
+        self.settle_batch(now, run, outcome.into(), |each| settled = each);
         settled
     }
 
-    fn return_leases(&mut self, run: &Run, session: Option<H::Session>) {
-        let on = &mut self.devices[run.device.index()];
-        on.ended(run.expected_end, run.session.is_own());
-        if let Holding::Own(held) = run.session {
-            self.return_session(run.device, run.epoch, held, session);
+    /// Ends a run. `each` hears, first to last, what becomes of the result of each task that was done.
+    pub fn settle_batch(&mut self, now: Moment, run: RunId, outcome: BatchOutcome<H>, mut each: impl FnMut(Settled)) {
+        let BatchOutcome { done, fault, session, measured } = outcome;
+        let Some(state) = self.runs.remove(run.0) else { return (0..done).for_each(|_| each(Settled::Dropped)) };
+        if fault.is_some() {
+            self.things_changed();
         }
+        self.return_leases(&state, session);
+        let (finished, rest) = state.tasks.split_at(done.min(state.tasks.len()));
+        // A device that answers wrongly may have done so before anybody noticed.
+        let is_wrong = matches!(fault, Some((Fault::WrongAnswer { .. }, _)));
+        let is_distrusted = is_wrong || self.is_distrusted(&state);
+        let counted = if is_distrusted { 0 } else { self.still_run(finished, run) };
+        let mut share = self.learn_batch(now, &state, measured, finished.len(), counted);
+        for &task in finished {
+            let is_live = self.is_run_by(task, run);
+            each(match () {
+                () if is_live && is_distrusted => self.do_again(now, &state, task),
+                () if is_live => self.succeed(now, &state, task, share.measured),
+                () => Settled::Dropped,
+            });
+            share.measured = Measured { open: None, bring: Nanos::ZERO, brought: 0, ..share.measured };
+        }
+        let not_started = match fault {
+            Some((fault, took)) => {
+                let (failed, behind) =
+                    rest.split_first().map_or((state.head(), rest), |(first, behind)| (*first, behind));
+                match self.is_run_by(failed, run) {
+                    true => self.recover(now, &state, failed, fault, took),
+                    false => self.blame_device(now, &state, &fault),
+                }
+                behind
+            }
+            None => rest,
+        };
+        for &task in not_started {
+            self.put_back(now, run, &state, task);
+        }
+        if share.first_figures && !self.config.strategy.keeps_shares() {
+            self.place_again(now, state.device);
+        }
+        self.no_longer_overdue(now, &state);
+        self.offer_freed_slot(now, state.device);
+    }
+
+    /// How many of these tasks this run is still to give a result for: others have ended or moved.
+    fn still_run(&self, tasks: &[TaskId], run: RunId) -> usize {
+        tasks.iter().filter(|task| self.is_run_by(**task, run)).count()
+    }
+
+    pub(super) fn is_run_by(&self, task: TaskId, run: RunId) -> bool {
+        self.tasks.get(task).is_some_and(|state| state.phase == Phase::Running { run })
+    }
+
+    /// What a run showed of its kind of task, its device and how many slots that should use.
+    fn learn_batch(&mut self, now: Moment, run: &Run, measured: Measured, done: usize, counted: usize) -> Share {
+        let each = Nanos(measured.run.0 / done.max(1) as u64);
+        let measured = Measured { run: each, ..measured };
+        if counted == 0 {
+            return Share { measured, first_figures: false };
+        }
+        let first_figures = self.learn(now, run, measured);
+        let on = self.device_mut(run.device);
+        on.stats.completed(run.units, each, counted as u64);
+        on.gave_a_result();
+        self.measure_width(now, run, done as u64, measured.open.is_some());
+        Share { measured, first_figures }
+    }
+
+    fn return_leases(&mut self, run: &Run, session: Option<H::Session>) {
+        self.device_mut(run.device).ended(run.expected_end, run.tasks.len());
+        self.return_session(run.device, run.epoch, run.session, session);
         self.give_back(run.lease);
         for key in &run.references {
             if let Some((prepared, lease)) = self.device_mut(run.device).cache.release(key, run.epoch) {
@@ -144,60 +209,48 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Takes a run back that its slot did not start, as if it had never been taken.
-    pub fn put_back(&mut self, now: Moment, run: RunId) {
-        let Some(state) = self.runs.remove(run.0) else { return };
-        self.things_changed();
-        self.return_leases(&state, None);
-        self.take_back_counts(now, &state);
-        if let Some(task) = self.tasks.get_mut(state.task).filter(|_| !state.abandoned) {
-            task.phase = Phase::Stranded;
-            self.place(now, state.task);
-        }
-        self.no_longer_overdue(now, &state);
-    }
-
-    /// What a run counted for when it was taken, as if it had never been.
-    fn take_back_counts(&mut self, now: Moment, run: &Run) {
+    /// Takes a task back that its slot did not start, as if it had never been taken.
+    fn put_back(&mut self, now: Moment, id: RunId, run: &Run, task: TaskId) {
+        let was_retry = self.tasks.get(task).is_some_and(TaskState::is_retry);
         let on = &mut self.devices[run.device.index()];
         on.stats.dispatched -= 1;
-        on.stats.retried -= u64::from(run.is_retry);
-        // Only runs whose references are all there stand behind another, and only those are put back.
+        on.stats.retried -= u64::from(was_retry);
         on.cache.counts.hits -= run.references.len() as u64;
-        let (rung, hits) = (run.session.key().rung, run.references.len() as u16);
-        self.note(now, || What::PutBack { task: run.task, rung, device: run.device, hits });
+        let (rung, device, hits) = (run.session.key.rung, run.device, run.references.len() as u16);
+        self.note(now, || What::PutBack { task, rung, device, hits });
+        if self.is_run_by(task, id)
+            && let Some(state) = self.tasks.get_mut(task)
+        {
+            state.phase = Phase::Stranded;
+            self.place(now, task);
+        }
     }
 
     /// A run that nobody expected any more came back: its slot is of use again, and a spare one that stepped in is not.
     fn no_longer_overdue(&mut self, now: Moment, run: &Run) {
         if run.overdue {
             let on = self.device_mut(run.device);
-            on.slots_overdue -= usize::from(run.session.is_own());
+            on.slots_overdue -= 1;
             self.wakes = self.wakes.with(run.device);
             self.place_stranded(now);
         }
     }
 
     fn explored(&mut self, run: &Run) {
-        let key = run.session.key();
+        let key = run.session.key;
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         cell.exploring = cell.exploring.saturating_sub(1);
     }
 
-    fn succeed(&mut self, now: Moment, run: &Run, measured: Measured) -> Settled {
-        let Some(task) = self.tasks.get_mut(run.task) else { return Settled::Dropped };
+    fn succeed(&mut self, now: Moment, run: &Run, id: TaskId, measured: Measured) -> Settled {
+        let Some(task) = self.tasks.get_mut(id) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
-        let (units, ready_at, references) = (task.spec.units, task.ready_at, task.spec.references.len() as u32);
+        let (ready_at, references) = (task.ready_at, task.spec.references.len() as u32);
         if let Some(sequence) = task.spec.sequence {
             self.sequences.left(sequence);
         }
-        self.tasks.discard(run.task);
-        let (id, rung, device) = (run.task, run.session.key().rung, run.device);
-        let first_figures = self.learn(now, run, units, measured);
-        let on = self.device_mut(device);
-        on.stats.completed(units, measured.run);
-        on.gave_a_result();
-        self.measure_width(now, run, units, measured.open.is_some());
+        self.tasks.discard(id);
+        let (rung, device, units) = (run.session.key.rung, run.device, run.units);
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();
         self.note(now, || What::Ran { task: id, rung, device, units, bring, open, run: measured.run, peak });
@@ -215,16 +268,15 @@ impl<H: Host> Scheduler<H> {
             reference_hits: references.saturating_sub(measured.brought),
             reference_misses: measured.brought,
         };
-        self.unblock(now, dependents);
-        if first_figures && !self.config.strategy.keeps_shares() {
-            self.place_again(now, device);
+        if !dependents.is_empty() {
+            self.unblock(now, dependents);
         }
         Settled::Done(report)
     }
 
     /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.
-    fn learn(&mut self, now: Moment, run: &Run, units: u64, measured: Measured) -> bool {
-        let key = run.session.key();
+    fn learn(&mut self, now: Moment, run: &Run, measured: Measured) -> bool {
+        let (key, units) = (run.session.key, run.units);
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         let unmeasured = cell.cost.run(units).is_none();
         let is_news = cell.cost.learn_run(units, measured.run);
@@ -288,18 +340,16 @@ impl<H: Host> Scheduler<H> {
     /// Ends a task now. A run that is under way keeps its leases until it settles, but its result counts no more.
     pub(super) fn stop(&mut self, now: Moment, task: TaskId, error: crate::TaskError) -> bool {
         let Some(state) = self.tasks.get(task) else { return false };
-        match state.phase {
-            Phase::Queued { .. } => self.leave_queue(task),
-            Phase::Running { run } => self.abandon(run),
-            Phase::Blocked | Phase::Stranded => {}
+        if let Phase::Queued { .. } = state.phase {
+            self.leave_queue(task);
         }
         self.end_without_result(now, task, error);
         true
     }
+}
 
-    pub(super) fn abandon(&mut self, run: RunId) {
-        if let Some(run) = self.runs.get_mut(run.0) {
-            run.abandoned = true;
-        }
-    }
+/// What each task of a run counts with.
+struct Share {
+    measured: Measured,
+    first_figures: bool,
 }

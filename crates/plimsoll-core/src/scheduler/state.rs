@@ -33,11 +33,11 @@ pub(super) struct DeviceState<H: Host> {
     pub(super) queue: DeviceQueue,
     /// Predicted time of the queued tasks, by priority.
     pub(super) backlog: [Nanos; Priority::LEVELS],
-    /// Runs under way, abandoned ones included.
+    /// Runs under way, those included whose tasks have ended or moved. Each has a slot.
     pub(super) running: usize,
-    /// Slots with a run on them; runs that stand behind another in its slot take none of their own.
-    slots_busy: usize,
-    /// How many of them may be busy at once.
+    /// Tasks that stand behind another in its run.
+    behind: usize,
+    /// How many slots may be busy at once.
     pub(super) width: Width<SessionKey>,
     /// Slots whose run has taken far longer than it may: nobody knows whether they come back.
     pub(super) slots_overdue: usize,
@@ -70,7 +70,7 @@ impl<H: Host> DeviceState<H> {
             queue: DeviceQueue::default(),
             backlog: [Nanos::ZERO; Priority::LEVELS],
             running: 0,
-            slots_busy: 0,
+            behind: 0,
             width: spec.width_first.map_or(Width::fixed(spec.slots), |first| Width::measured(first, spec.slots)),
             slots_overdue: 0,
             ends: VecDeque::new(),
@@ -94,7 +94,7 @@ impl<H: Host> DeviceState<H> {
 
     /// Whether a slot is free that may start something: of those that answer, no more than the width are used.
     pub(super) fn has_free_slot(&self) -> bool {
-        self.slots_busy < self.slots_wanted()
+        self.running < self.slots_wanted()
     }
 
     /// How many slots, counted from the first, should be at work: for each one that hangs, a spare one steps in.
@@ -115,16 +115,15 @@ impl<H: Host> DeviceState<H> {
         }
     }
 
-    pub(super) fn slots_busy(&self) -> usize {
-        self.slots_busy
-    }
-
     pub(super) fn depth(&self) -> usize {
-        self.queue.len() + self.running
+        self.queue.len() + self.running + self.behind
     }
 
     /// Time left on the running tasks, if they take what was predicted.
     fn remaining(&self, now: Moment) -> u64 {
+        if self.ends.len() <= 1 {
+            return self.ends.front().map_or(0, |end| end.since(now).0);
+        }
         // A run that has taken longer than predicted may end at any moment; it takes nothing off the others' time.
         let late = self.ends.partition_point(|end| *end <= now);
         let late_sum: u128 = self.ends.range(..late).map(|end| u128::from(end.0)).sum();
@@ -138,7 +137,9 @@ impl<H: Host> DeviceState<H> {
         if ahead == Nanos::ZERO && self.has_free_slot() {
             return Nanos::ZERO;
         }
-        Nanos(self.remaining(now).saturating_add(ahead.0) / self.width.slots() as u64)
+        let (left, slots) = (self.remaining(now).saturating_add(ahead.0), self.width.slots() as u64);
+        // A division takes as long as all the rest of this.
+        Nanos(if slots == 1 { left } else { left / slots })
     }
 
     /// How long until a running task gives memory back; `None` if none runs.
@@ -147,21 +148,44 @@ impl<H: Host> DeviceState<H> {
         (running > 0).then(|| Nanos(self.remaining(now) / running))
     }
 
-    pub(super) fn began(&mut self, expected_end: Moment, takes_slot: bool) {
+    pub(super) fn began(&mut self, expected_end: Moment) {
         self.running += 1;
-        self.slots_busy += usize::from(takes_slot);
-        self.ends_sum += u128::from(expected_end.0);
-        let at = self.ends.partition_point(|end| *end <= expected_end);
-        self.ends.insert(at, expected_end);
+        self.expect_end(expected_end);
     }
 
-    pub(super) fn ended(&mut self, expected_end: Moment, took_slot: bool) {
+    /// A task stands behind others in a run that will end later by that.
+    pub(super) fn stood_behind(&mut self, expected_end: Moment, later: Moment) {
+        self.behind += 1;
+        // Mostly it is still the last to end, and stays in its place.
+        if self.ends.back() == Some(&expected_end)
+            && let Some(last) = self.ends.back_mut()
+        {
+            *last = later;
+            self.ends_sum += u128::from(later.since(expected_end).0);
+            return;
+        }
+        self.no_longer_expect_end(expected_end);
+        self.expect_end(later);
+    }
+
+    /// A run of so many tasks has ended.
+    pub(super) fn ended(&mut self, expected_end: Moment, tasks: usize) {
         self.running -= 1;
-        self.slots_busy -= usize::from(took_slot);
+        self.behind -= tasks - 1;
+        self.no_longer_expect_end(expected_end);
+    }
+
+    fn expect_end(&mut self, end: Moment) {
+        self.ends_sum += u128::from(end.0);
+        let at = self.ends.partition_point(|other| *other <= end);
+        self.ends.insert(at, end);
+    }
+
+    fn no_longer_expect_end(&mut self, end: Moment) {
         // The first of equals: runs mostly end in their order, and the front is cheapest to take from.
-        let at = self.ends.partition_point(|end| *end < expected_end);
+        let at = self.ends.partition_point(|other| *other < end);
         if self.ends.remove(at).is_some() {
-            self.ends_sum -= u128::from(expected_end.0);
+            self.ends_sum -= u128::from(end.0);
         }
     }
 
@@ -247,6 +271,11 @@ impl<J> TaskState<J> {
         })
     }
 
+    /// Whether it has failed before.
+    pub(super) fn is_retry(&self) -> bool {
+        self.attempts.iter().any(|attempt| !matches!(attempt.setback, Setback::Refused(_)))
+    }
+
     /// Whether the memory for this rung on this device was waited for, and did not come in time.
     pub(super) fn waited_in_vain(&self, rung: &'static str, device: DeviceId) -> bool {
         self.setbacks(rung, device).any(|setback| matches!(setback, Setback::Refused(_)))
@@ -271,28 +300,6 @@ impl<J> TaskState<J> {
     }
 }
 
-/// A session as a run holds it.
-#[derive(Copy, Clone, Debug)]
-pub(super) enum Holding {
-    /// Its own.
-    Own(HeldSession),
-    /// That of the run it stands behind in the same slot.
-    Behind(SessionKey),
-}
-
-impl Holding {
-    pub(super) fn key(&self) -> SessionKey {
-        match self {
-            Self::Own(held) => held.key,
-            Self::Behind(key) => *key,
-        }
-    }
-
-    pub(super) fn is_own(&self) -> bool {
-        matches!(self, Self::Own(_))
-    }
-}
-
 /// An open session and what it was promised.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct HeldSession {
@@ -305,21 +312,29 @@ pub(super) struct HeldSession {
 /// One attempt under way: what it holds, and for whom.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    pub(super) task: TaskId,
+    /// One after the other on one session, in memory that is promised once: all of one kind.
+    pub(super) tasks: SmallVec<[TaskId; 1]>,
     pub(super) device: DeviceId,
     pub(super) epoch: u32,
     pub(super) lease: LeaseId,
-    pub(super) session: Holding,
+    pub(super) session: HeldSession,
+    /// Bytes promised for a task of it while it runs, beyond session and references.
+    pub(super) task_bytes: Bytes,
     pub(super) references: SmallVec<[PreparedKey; 1]>,
+    /// Units of each of its tasks.
+    pub(super) units: u64,
     pub(super) started_at: Moment,
     pub(super) expected_end: Moment,
     pub(super) estimate: Estimate,
     /// The footprint that its rung declares, uncorrected.
     pub(super) declared: Bytes,
-    /// Whether its task had failed before.
-    pub(super) is_retry: bool,
     /// It has taken far longer than it may.
     pub(super) overdue: bool,
-    /// The task has ended or moved; only the leases are still to come back.
-    pub(super) abandoned: bool,
+}
+
+impl Run {
+    /// The first of its tasks: the one that is blamed if nobody knows which.
+    pub(super) fn head(&self) -> TaskId {
+        self.tasks[0]
+    }
 }

@@ -38,6 +38,8 @@ struct Workload {
     rungs: Vec<&'static str>,
     /// By rung, then device.
     cells: Vec<Vec<CostCell>>,
+    /// The ladder that was last seen to have all its cells, for so many devices.
+    complete: Option<(Ladder, usize)>,
 }
 
 /// What one rung of one workload costs on one device.
@@ -125,10 +127,21 @@ impl Workloads {
     }
 
     /// Makes sure that there is a cell for each rung on each device, with whatever the loaded profile knows.
+    #[inline]
     pub(super) fn ensure_cells(&mut self, workload: WorkloadId, ladder: &Ladder, devices: usize) {
+        let complete = &self.known[workload.0 as usize].complete;
+        let is_known =
+            complete.as_ref().is_some_and(|(known, to)| known.address() == ladder.address() && *to == devices);
+        if !is_known {
+            self.add_cells(workload, ladder, devices);
+        }
+    }
+
+    fn add_cells(&mut self, workload: WorkloadId, ladder: &Ladder, devices: usize) {
         for rung in ladder.rungs() {
             self.rung_at(workload, rung.name, devices);
         }
+        self.known[workload.0 as usize].complete = Some((ladder.clone(), devices));
     }
 
     fn rung_at(&mut self, id: WorkloadId, rung: &'static str, devices: usize) -> usize {
@@ -152,7 +165,7 @@ impl<H: Host> Scheduler<H> {
     pub fn register(&mut self, name: &str) -> WorkloadId {
         let known = self.workloads.known.iter().position(|workload| workload.name == name);
         let at = known.unwrap_or_else(|| {
-            let workload = Workload { name: name.to_owned(), rungs: Vec::new(), cells: Vec::new() };
+            let workload = Workload { name: name.to_owned(), rungs: Vec::new(), cells: Vec::new(), complete: None };
             self.workloads.known.push(workload);
             self.workloads.known.len() - 1
         });

@@ -2,16 +2,14 @@
 //! Never waits: what does not fit now is passed over, moved, or left for when memory comes back.
 //! Invariant: nothing starts without its leases; a task is passed over at most [`BYPASS_MAX`] times.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::choose::{Choice, Chosen, prepared_key};
 use super::evict::{Discards, Needs};
-use super::state::{HeldSession, Holding, Phase, Run, RunId};
+use super::state::{HeldSession, Phase, Run, RunId, TaskState};
 use super::{Estimate, Host, Scheduler};
-use crate::error::{Attempt, Setback};
 use crate::event::What;
 use crate::residency::Presence;
-use crate::sessions::SessionKey;
 use crate::task::{Priority, TaskSpec};
 use crate::{DeviceId, DeviceSet, Moment, Nanos, Quality, Rung, SessionId, TaskId};
 
@@ -33,8 +31,6 @@ pub enum SessionTurn<S> {
     Warm(S),
     /// Open one for this rung.
     Open(Rung),
-    /// Use that of the run before, in the same slot.
-    Behind,
 }
 
 /// A reference for a run.
@@ -66,6 +62,17 @@ pub struct Assignment<H: Host> {
     pub estimate: Estimate,
 }
 
+/// A task that is to be run right after those that its run has already, on the same session.
+#[derive(Debug)]
+pub struct Behind<J> {
+    /// Which task.
+    pub task: TaskId,
+    /// Its payload.
+    pub job: J,
+    /// How long it is expected to run.
+    pub run: Nanos,
+}
+
 impl<H: Host> Scheduler<H> {
     /// The next assignment for a free slot of this device, or nothing for now.
     pub fn take(&mut self, now: Moment, device: DeviceId) -> Option<Assignment<H>> {
@@ -73,7 +80,7 @@ impl<H: Host> Scheduler<H> {
             return None;
         }
         match self.next_startable(now, device) {
-            Next::Start(task) => self.start(now, task, None),
+            Next::Start(task) => self.start(now, task),
             Next::Starving => None,
             Next::Nothing => self.steal(now, device),
         }
@@ -83,21 +90,42 @@ impl<H: Host> Scheduler<H> {
         self.device(device).health.is_well() && !self.is_suspect(device)
     }
 
-    /// Another task for the slot of a run that was just taken, to be run right after it on the same session. For tasks
-    /// so short that asking for each of them would cost more than running it.
-    pub fn take_behind(&mut self, now: Moment, head: RunId) -> Option<Assignment<H>> {
-        let ahead = self.runs.get(head.0)?;
-        let (device, key) = (ahead.device, ahead.session.key());
+    /// Another task for a run that was just taken, if the next one is of the same kind. For tasks so short that asking for
+    /// each of them would cost more than running it.
+    pub fn take_behind(&mut self, now: Moment, head: RunId) -> Option<Behind<H::Job>> {
+        let device = self.runs.get(head.0)?.device;
         let task = self.first_in_time(now, device)?;
-        let state = self.tasks.get(task)?;
-        let Phase::Queued { rung, estimate, .. } = state.phase else { return None };
-        let rung = &state.spec.ladder.rungs()[rung];
-        let fits_behind = estimate.measured
-            && self.may_start(device)
-            && super::choose::session_key(&state.spec, rung) == key
-            && self.references_on(device, &state.spec, rung) == Presence::Ready
-            && self.ledger.check(device, rung.footprint.task + self.excess(device, &state.spec, rung)).is_ok();
-        if fits_behind { self.start(now, task, Some(key)) } else { None }
+        let (ahead, state) = (self.runs.get(head.0)?, self.tasks.get(task)?);
+        let Phase::Queued { estimate, .. } = state.phase else { return None };
+        if !self.may_start(device) || !self.is_of_a_kind(ahead, state) {
+            return None;
+        }
+        self.dequeue(task);
+        let run = self.runs.get_mut(head.0)?;
+        let (ended, ends) = (run.expected_end, run.expected_end + estimate.run);
+        run.tasks.push(task);
+        run.expected_end = ends;
+        run.estimate.run += estimate.run;
+        let (hits, rung) = (run.references.len(), run.session.key.rung);
+        let on = self.device_mut(device);
+        on.stood_behind(ended, ends);
+        on.cache.counts.hits += hits as u64;
+        let job =
+            self.is_under_way(now, task, head, rung, device, Warmth { warm: true, hits: hits as u16, misses: 0 })?;
+        Some(Behind { task, job, run: estimate.run })
+    }
+
+    /// Whether a queued task can be run right after those of a run: on its session, with its references, in its memory.
+    fn is_of_a_kind(&self, run: &Run, state: &TaskState<H::Job>) -> bool {
+        let Phase::Queued { rung, estimate, .. } = state.phase else { return false };
+        let (spec, rung) = (&state.spec, &state.spec.ladder.rungs()[rung]);
+        let keys = spec.references.iter().map(|reference| prepared_key(spec, rung, reference.content));
+        estimate.measured
+            && super::choose::session_key(spec, rung) == run.session.key
+            && spec.units == run.units
+            && rung.footprint.task + self.excess(run.device, spec, rung) <= run.task_bytes
+            && keys.eq(run.references.iter().copied())
+            && self.references_on(run.device, spec, rung) == Presence::Ready
     }
 
     /// The first task of a queue; those before it whose deadline has passed end here.
@@ -253,7 +281,7 @@ impl<H: Host> Scheduler<H> {
         self.leave_queue(task);
         self.enqueue(now, task, choice);
         self.note(now, || What::Moved { task, from, to: thief });
-        self.start(now, task, None)
+        self.start(now, task)
     }
 
     /// What the task would cost here and by how much it would be done sooner, if it would.
@@ -286,16 +314,13 @@ impl<H: Host> Scheduler<H> {
         (gain > 0).then_some((here, gain))
     }
 
-    /// Dequeues a task and gives it everything it needs; behind another run it needs no session of its own.
-    fn start(&mut self, now: Moment, task: TaskId, behind: Option<SessionKey>) -> Option<Assignment<H>> {
+    /// Dequeues a task and gives it everything it needs.
+    fn start(&mut self, now: Moment, task: TaskId) -> Option<Assignment<H>> {
         let state = self.tasks.get(task)?;
         let Phase::Queued { device, rung: at, estimate, .. } = state.phase else { return None };
-        let rung = &state.spec.ladder.rungs()[at];
-        let (name, total) = (rung.name, rung.footprint.total(state.spec.references.len()));
-        let mut needs = self.needs(device, &state.spec, rung);
-        if behind.is_some() {
-            needs.session = None;
-        }
+        let (rung, units) = (&state.spec.ladder.rungs()[at], state.spec.units);
+        let (name, declared) = (rung.name, rung.footprint.total(state.spec.references.len()));
+        let needs = self.needs(device, &state.spec, rung);
         let mut discards = Discards::default();
         let Some(lease) = self.reserve(now, device, &needs, &mut discards) else {
             self.discarded.extend(discards);
@@ -307,47 +332,58 @@ impl<H: Host> Scheduler<H> {
             let workload = self.tasks.get(task)?.spec.workload;
             self.workloads.cell_mut(workload, name, device).exploring += 1;
         }
-        let (held, session) = match behind {
-            Some(key) => (Holding::Behind(key), SessionTurn::Behind),
-            None => self.hold_session(task, at, device, &needs),
-        };
+        let (held, session) = self.hold_session(task, at, device, &needs);
         let references = self.hold_references(task, device, &needs);
-        let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
-        let misses = references.len() as u16 - hits;
-        let epoch = self.device(device).epoch;
-        let has_failed = |attempt: &Attempt| !matches!(attempt.setback, Setback::Refused(_));
-        let is_retry = self.tasks.get(task)?.attempts.iter().any(has_failed);
         let run = RunId(self.runs.insert(Run {
-            task,
+            tasks: smallvec![task],
             device,
-            epoch,
+            epoch: self.device(device).epoch,
             lease,
             session: held,
+            task_bytes: needs.task,
             references: needs.references,
+            units,
             started_at: now,
             expected_end: now + estimate.occupies(),
             estimate,
-            declared: total,
-            is_retry,
+            declared,
             overdue: false,
-            abandoned: false,
         }));
-        let on = self.device_mut(device);
-        on.began(now + estimate.occupies(), behind.is_none());
-        on.stats.dispatched += 1;
-        on.stats.retried += u64::from(is_retry);
+        self.device_mut(device).began(now + estimate.occupies());
+        let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
+        let warm = !matches!(session, SessionTurn::Open(_));
+        let warmth = Warmth { warm, hits, misses: references.len() as u16 - hits };
+        let job = self.is_under_way(now, task, run, name, device, warmth)?;
+        let on = self.device(device);
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
         }
+        Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
+    }
+
+    /// A task is part of a run from now on: it counts there, and everybody hears of it.
+    fn is_under_way(
+        &mut self,
+        now: Moment,
+        task: TaskId,
+        run: RunId,
+        rung: &'static str,
+        device: DeviceId,
+        warmth: Warmth,
+    ) -> Option<H::Job> {
         let state = self.tasks.get_mut(task)?;
         state.phase = Phase::Running { run };
         state.short = None;
-        let (waited, job) = (now.since(state.ready_at), state.job.clone());
-        let warm = !matches!(session, SessionTurn::Open(_));
-        let promised = self.ledger.promised(device);
-        let (rung, bytes) = (name, total);
-        self.note(now, || What::Started { task, rung, device, waited, bytes, promised, warm, hits, misses });
-        Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
+        let (waited, is_retry, job) = (now.since(state.ready_at), state.is_retry(), state.job.clone());
+        let stats = &mut self.device_mut(device).stats;
+        stats.dispatched += 1;
+        stats.retried += u64::from(is_retry);
+        if self.events.is_some() {
+            let Warmth { warm, hits, misses } = warmth;
+            let (bytes, promised) = (self.runs.get(run.0)?.declared, self.ledger.promised(device));
+            self.note(now, || What::Started { task, rung, device, waited, bytes, promised, warm, hits, misses });
+        }
+        Some(job)
     }
 
     /// The task's own lease: its bytes and all that had to be evicted beyond what was missing.
@@ -372,21 +408,21 @@ impl<H: Host> Scheduler<H> {
         at: usize,
         device: DeviceId,
         needs: &Needs,
-    ) -> (Holding, SessionTurn<H::Session>) {
+    ) -> (HeldSession, SessionTurn<H::Session>) {
         let key = needs.session_key;
         let id = SessionId(self.next_use());
         let on = self.device_mut(device);
         on.sessions_busy.push(key);
         if let Some(warm) = on.sessions.take(&key) {
             let held = HeldSession { id: warm.id, key, bytes: warm.bytes, lease: warm.lease };
-            return (Holding::Own(held), SessionTurn::Warm(warm.session));
+            return (held, SessionTurn::Warm(warm.session));
         }
         self.things_changed();
         let bytes = needs.session.unwrap_or_default();
         let lease = self.ledger.reserve(device, bytes).expect("the whole footprint was checked just before");
         let state = self.tasks.get(task).expect("it is being started");
         let rung = state.spec.ladder.rungs()[at].clone();
-        (Holding::Own(HeldSession { id, key, bytes, lease }), SessionTurn::Open(rung))
+        (HeldSession { id, key, bytes, lease }, SessionTurn::Open(rung))
     }
 
     fn hold_references(
@@ -446,6 +482,14 @@ impl ToPrepare {
     fn before(&self, level: usize) -> Option<(usize, TaskId)> {
         self.0[level + 1..].iter().flatten().min_by_key(|(at, _)| *at).copied()
     }
+}
+
+/// What a task found ready when it started.
+#[derive(Copy, Clone, Debug)]
+struct Warmth {
+    warm: bool,
+    hits: u16,
+    misses: u16,
 }
 
 /// What a free slot finds in its device's queue.

@@ -4,11 +4,11 @@
 //! Invariant: between `suspect` and `cleared` a device starts nothing, and no result of it is accepted.
 
 use super::state::{Phase, Run};
-use super::{Host, Scheduler};
+use super::{Host, Scheduler, Settled};
 use crate::error::{Attempt, Setback};
 use crate::event::{FaultKind, What};
 use crate::health::Ailment;
-use crate::{DeviceId, Moment};
+use crate::{DeviceId, Moment, TaskId};
 
 /// What is known against a device.
 #[derive(Copy, Clone, Debug, Default)]
@@ -80,12 +80,13 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// A result that is not believed: the task is done again.
-    pub(super) fn do_again(&mut self, now: Moment, run: &Run) {
-        let Some(state) = self.tasks.get_mut(run.task) else { return };
-        let (task, device, rung) = (run.task, run.device, run.session.key().rung);
+    pub(super) fn do_again(&mut self, now: Moment, run: &Run, task: TaskId) -> Settled {
+        let Some(state) = self.tasks.get_mut(task) else { return Settled::Dropped };
+        let (device, rung) = (run.device, run.session.key.rung);
         state.attempts.push(Attempt { rung, device, setback: Setback::Distrusted });
         state.phase = Phase::Stranded;
         self.note(now, || What::AttemptFailed { task, rung, device, fault: FaultKind::Distrusted });
         self.try_again(now, task);
+        Settled::Dropped
     }
 }

@@ -8,16 +8,17 @@ use crate::width::SlotRun;
 use crate::{DeviceId, Moment};
 
 impl<H: Host> Scheduler<H> {
-    /// A run that gave its result has just left its slot. One that opened its session says nothing of the next, and one
-    /// that stood behind another had no slot of its own.
-    pub(super) fn measure_width(&mut self, now: Moment, run: &Run, units: u64, opened: bool) {
-        if opened || !run.session.is_own() {
+    /// A run that gave results for so many tasks has just left its slot. One that opened its session says nothing of the
+    /// next.
+    pub(super) fn measure_width(&mut self, now: Moment, run: &Run, done: u64, opened: bool) {
+        if opened {
             return;
         }
         let on = &mut self.devices[run.device.index()];
         let before = on.width.slots();
-        let saturated = !on.queue.is_empty() && on.slots_busy() + 1 >= before;
-        let ended = SlotRun { key: run.session.key(), units, started_at: run.started_at, saturated };
+        let saturated = !on.queue.is_empty() && on.running + 1 >= before;
+        let units = run.units.saturating_mul(done);
+        let ended = SlotRun { key: run.session.key, units, started_at: run.started_at, saturated };
         if on.width.settled(now, ended) {
             self.width_changed(now, run.device, before);
         }

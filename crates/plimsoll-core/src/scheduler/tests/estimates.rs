@@ -20,23 +20,6 @@ fn a_run_that_overruns_hides_no_other_runs_remaining_time() {
 }
 
 #[test]
-fn what_was_put_back_was_never_dispatched() {
-    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
-    let spec = spec(&mut scheduler, anywhere(1));
-    scheduler.teach(spec.workload, "any", CPU, 10, Nanos::micros(1));
-    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
-    scheduler.submit(Moment(1), spec, ()).unwrap();
-    let head = start(&mut scheduler, Moment(1), CPU.0);
-    let behind = scheduler.take_behind(Moment(1), head.run).expect("it stands behind");
-    settle(&mut scheduler, Moment(2), &head, None);
-    scheduler.put_back(Moment(2), behind.run);
-    let again = start(&mut scheduler, Moment(3), CPU.0);
-    settle(&mut scheduler, Moment(3), &again, None);
-    let report = scheduler.report(Moment(4), CPU);
-    assert_eq!((report.dispatched, report.completed), (2, 2));
-}
-
-#[test]
 fn throughput_of_one_workload_does_not_speak_for_another() {
     let mut scheduler = a_box(Strategy::AdaptiveThroughput, 1);
     // A million pixels in a millisecond, on the GPU only; then items, one a millisecond, as fast on either device.

@@ -1,5 +1,6 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
+mod batches;
 mod deadlines;
 mod estimates;
 mod faults;

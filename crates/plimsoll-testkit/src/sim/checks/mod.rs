@@ -24,10 +24,10 @@ mod sequences;
 mod trust;
 
 use plimsoll_core::event::{Event, FaultKind, What};
-use plimsoll_core::scheduler::{Assignment, Candidate, Report};
+use plimsoll_core::scheduler::{Candidate, Report};
 use plimsoll_core::{Bytes, DeviceId, SequenceId, TaskError, TaskId, TaskSpec};
 
-use super::world::{Flight, Pretend, World};
+use super::world::{Flight, Taken, World};
 use idle::IdleWatch;
 use order::OrderWatch;
 use promises::KnownPeaks;
@@ -118,12 +118,7 @@ impl Checks {
     }
 
     /// A slot took a task.
-    pub(super) fn taken(
-        &mut self,
-        world: &World,
-        before: &BeforeTake,
-        taken: &Assignment<Pretend>,
-    ) -> Result<(), String> {
+    pub(super) fn taken(&mut self, world: &World, before: &BeforeTake, taken: Taken) -> Result<(), String> {
         let job = taken.job;
         allowed::check(world, job, taken.rung, before.device)?;
         trust::taken(world, job, before.device)?;

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use plimsoll_core::residency::PreparedKey;
-use plimsoll_core::scheduler::{Assignment, Measured, ReferenceTurn, RunId, SessionTurn, Suspicion};
-use plimsoll_core::{Bytes, DeviceId, Fault, Moment, Nanos, TaskSpec};
+use plimsoll_core::scheduler::{Assignment, Behind, Measured, ReferenceTurn, RunId, SessionTurn, Suspicion};
+use plimsoll_core::{Bytes, DeviceId, Fault, Moment, Nanos, TaskId, TaskSpec};
 
 use super::mishap::Stage;
 use super::{Happening, Pretend, World};
@@ -47,6 +47,13 @@ pub(crate) struct Flight {
     pub(super) waits_since: Option<Moment>,
 }
 
+impl Flight {
+    /// Its references, as one that stands behind it finds them.
+    fn references(&self) -> impl Iterator<Item = ReferenceTurn<Rc<Allocation>>> + '_ {
+        self.held.iter().map(|(_, held)| ReferenceTurn::Ready(Rc::clone(held)))
+    }
+}
+
 /// A device's known answer, asked for after an out-of-memory.
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Check {
@@ -54,6 +61,30 @@ pub(super) enum Check {
     /// It is under way; the quarantines of the device when it began.
     UnderWay(Suspicion, u32),
     Made,
+}
+
+/// A task that a slot was given, and the rung to do it on.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) task: TaskId,
+    pub(crate) job: usize,
+    /// Counted from the best.
+    pub(crate) rung: usize,
+}
+
+impl Taken {
+    pub(super) fn of(assignment: &Assignment<Pretend>) -> Self {
+        Self { task: assignment.task, job: assignment.job, rung: assignment.rung }
+    }
+}
+
+/// What an attempt begins with.
+struct Start {
+    run: RunId,
+    taken: Taken,
+    /// `None` if it uses the session and the memory of the one before it.
+    session: Option<SessionTurn<VirtualSession>>,
+    references: Vec<ReferenceTurn<Rc<Allocation>>>,
 }
 
 impl World {
@@ -75,13 +106,18 @@ impl World {
         slot: usize,
         assignment: Assignment<Pretend>,
     ) -> Result<(), String> {
-        let head = assignment.run;
-        let (flight, mut lands_at) = self.fly(device, Some(slot), assignment)?;
+        let (run, first) = (assignment.run, Taken::of(&assignment));
+        let Assignment { discards, session, references, .. } = assignment;
+        drop(discards);
+        let start = Start { run, taken: first, session: Some(session), references: references.into_vec() };
+        let (flight, mut lands_at) = self.fly(device, Some(slot), start)?;
         while self.rng.chance(self.batches) {
             let before = self.before_take(device);
-            let Some(next) = self.scheduler.take_behind(self.now, head) else { break };
-            self.after_take(before, &next)?;
-            let (behind, ends_at) = self.fly(device, None, next)?;
+            let Some(Behind { task, job, .. }) = self.scheduler.take_behind(self.now, run) else { break };
+            let taken = Taken { task, job, rung: first.rung };
+            self.after_take(before, taken)?;
+            let references = self.flights[flight].iter().flat_map(Flight::references).collect();
+            let (behind, ends_at) = self.fly(device, None, Start { run, taken, session: None, references })?;
             lands_at = lands_at + ends_at.since(self.now);
             if let Some(head) = &mut self.flights[flight] {
                 head.behind.push(behind);
@@ -92,14 +128,9 @@ impl World {
     }
 
     /// Plays an attempt ahead: what it will hold, when it will be over and how.
-    fn fly(
-        &mut self,
-        device: DeviceId,
-        slot: Option<usize>,
-        assignment: Assignment<Pretend>,
-    ) -> Result<(usize, Moment), String> {
-        let Assignment { run, job, rung: at, discards, session, references, .. } = assignment;
-        drop(discards);
+    fn fly(&mut self, device: DeviceId, slot: Option<usize>, start: Start) -> Result<(usize, Moment), String> {
+        let Start { run, taken: Taken { job, rung: at, .. }, session, references } = start;
+        let is_first = session.is_some();
         if self.tasks[job].end.is_some() {
             return Err(format!("task {job} was started after it had ended"));
         }
@@ -128,7 +159,7 @@ impl World {
             held: Vec::new(),
             preparing: to_prepare(&references).map(|place| (place, prepared_key(&spec, at, place))).collect(),
             measured: Measured::default(),
-            surprise: self.surprise(&spec, at, device),
+            surprise: if is_first { self.surprise(&spec, at, device) } else { Bytes::ZERO },
             hangs: mishap.as_ref().is_some_and(|mishap| mishap.hang > Nanos::ZERO),
             check: Check::NotMade,
             waits_since: None,
@@ -146,7 +177,9 @@ impl World {
             let (takes, bytes) = match stage {
                 Stage::Open => (cost.open.scaled(1.0 / speed), rung.footprint.session),
                 Stage::Prepare(_) => (cost.bring.scaled(1.0 / speed), rung.footprint.reference),
-                Stage::Run => (run_takes, self.real_bytes(&spec, at) - kept_bytes(&spec, at)),
+                Stage::Run if is_first => (run_takes, self.real_bytes(&spec, at) - kept_bytes(&spec, at)),
+                // In the memory of the one before it.
+                Stage::Run => (run_takes, Bytes::ZERO),
             };
             let (over_at, played) = self.play_stage(device, stage, clock, (takes, bytes), mishap.as_ref());
             let took = over_at.since(clock);
@@ -187,15 +220,17 @@ impl World {
         device: DeviceId,
         spec: &TaskSpec,
         rung: &'static str,
-        turn: SessionTurn<VirtualSession>,
+        turn: Option<SessionTurn<VirtualSession>>,
     ) -> Result<(Option<VirtualSession>, bool), String> {
         match turn {
-            SessionTurn::Open(_) => Ok((None, true)),
-            SessionTurn::Behind => Ok((None, false)),
-            SessionTurn::Warm(session) if session.made_for == self.made_for(device, spec, rung) => {
+            None => Ok((None, false)),
+            Some(SessionTurn::Open(_)) => Ok((None, true)),
+            Some(SessionTurn::Warm(session)) if session.made_for == self.made_for(device, spec, rung) => {
                 Ok((Some(session), false))
             }
-            SessionTurn::Warm(session) => Err(format!("{device} was given a session made for {:?}", session.made_for)),
+            Some(SessionTurn::Warm(session)) => {
+                Err(format!("{device} was given a session made for {:?}", session.made_for))
+            }
         }
     }
 

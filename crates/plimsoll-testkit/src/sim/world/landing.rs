@@ -3,12 +3,11 @@
 //! Never settles a result before the runtime would.
 
 use plimsoll_core::event::FaultKind;
-use plimsoll_core::scheduler::{Outcome, Settled};
+use plimsoll_core::scheduler::{BatchOutcome, Settled};
 use plimsoll_core::{Ailment, DeviceId, Fault, Nanos};
 
 use super::flight::Check;
 use super::{Flight, Happening, World};
-use crate::sim::truth::VirtualSession;
 
 /// How often a slot with a result looks whether its device is still being checked.
 const LOOK_AGAIN: Nanos = Nanos::millis(100);
@@ -105,49 +104,56 @@ impl World {
         true
     }
 
+    /// Settles a run: those that were done, then the one that failed; who stood behind that was never started.
     fn settle_all(&mut self, mut head: Flight) -> Result<(), String> {
-        let mut session = head.session.take().filter(|_| head.result.is_ok());
-        let mut landed = Vec::new();
-        let mut grounded = Vec::new();
-        for follower in std::mem::take(&mut head.behind) {
-            let Some(follower) = self.flights[follower].take() else { continue };
-            // A session that a run failed on is of no more use: who stood behind it was never started.
-            if session.is_none() {
-                grounded.push(follower.run);
-                continue;
-            }
-            session = session.filter(|_| follower.result.is_ok());
-            landed.push(follower);
-        }
+        let (run, device, session) = (head.run, head.device, head.session.take());
         if let Some(slot) = head.slot {
-            self.devices[head.device.index()].slots.free(slot);
+            self.devices[device.index()].slots.free(slot);
         }
-        self.settle(head, session)?;
-        landed.into_iter().try_for_each(|follower| self.settle(follower, None))?;
-        grounded.into_iter().for_each(|run| self.scheduler.put_back(self.now, run));
-        Ok(())
+        let behind: Vec<usize> = std::mem::take(&mut head.behind);
+        let mut flights = vec![head];
+        flights.extend(behind.into_iter().filter_map(|behind| self.flights[behind].take()));
+        let done = flights.iter().take_while(|flight| flight.result.is_ok()).count();
+        let mut measured = flights[0].measured;
+        measured.run = flights[..done].iter().map(|flight| flight.measured.run).sum();
+        for flight in &mut flights {
+            flight.task_bytes = None;
+            flight.held.clear();
+        }
+        let failed = flights.get_mut(done).and_then(|failed| {
+            let fault = std::mem::replace(&mut failed.result, Ok(())).err()?;
+            let kind = FaultKind::from(&fault);
+            self.tasks[failed.job].failures.push((failed.rung, device, kind));
+            Some((fault, failed.measured.run, kind))
+        });
+        let kind = failed.as_ref().map(|(_, _, kind)| *kind);
+        let session = session.filter(|_| failed.is_none());
+        let outcome = BatchOutcome { done, fault: failed.map(|(fault, took, _)| (fault, took)), session, measured };
+        let mut settled = Vec::new();
+        self.scheduler.settle_batch(self.now, run, outcome, |each| settled.push(each));
+        self.hear()?;
+        for (flight, settled) in flights.iter().zip(settled) {
+            self.settled(flight, settled)?;
+        }
+        match flights.get(done).filter(|_| kind.is_some()) {
+            Some(failed) => self.came_to_nothing(failed, kind),
+            None => Ok(()),
+        }
     }
 
-    fn settle(&mut self, mut flight: Flight, session: Option<VirtualSession>) -> Result<(), String> {
-        flight.task_bytes = None;
-        flight.held.clear();
-        let (job, device) = (flight.job, flight.device);
-        let result = std::mem::replace(&mut flight.result, Ok(()));
-        let fault = result.as_ref().err().map(FaultKind::from);
-        self.tasks[job].failures.extend(fault.map(|fault| (flight.rung, device, fault)));
-        let outcome = Outcome { result, session, measured: flight.measured };
-        let settled = self.scheduler.settle(self.now, flight.run, outcome);
-        self.hear()?;
+    fn settled(&mut self, flight: &Flight, settled: Settled) -> Result<(), String> {
         match settled {
             Settled::Done(report) => {
-                self.checked(|checks, world| checks.delivered(world, &flight, &report))?;
-                self.end(job, Ok(device))
+                self.checked(|checks, world| checks.delivered(world, flight, &report))?;
+                self.end(flight.job, Ok(flight.device))
             }
-            Settled::Dropped => {
-                self.let_go_of_handles(job);
-                self.checked(|checks, world| checks.dropped(world, &flight, fault))
-            }
+            Settled::Dropped => self.came_to_nothing(flight, None),
         }
+    }
+
+    fn came_to_nothing(&mut self, flight: &Flight, fault: Option<FaultKind>) -> Result<(), String> {
+        self.let_go_of_handles(flight.job);
+        self.checked(|checks, world| checks.dropped(world, flight, fault))
     }
 
     /// The device goes away: whatever runs on it fails now, whatever was on it is gone.

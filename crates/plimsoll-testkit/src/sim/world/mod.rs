@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use plimsoll_core::profile::Profile;
 use plimsoll_core::rng::Rng;
-use plimsoll_core::scheduler::{Assignment, Config, DeviceSpec, Host};
+use plimsoll_core::scheduler::{Config, DeviceSpec, Host};
 use plimsoll_core::{
     Bytes, DeviceId, Moment, Nanos, Quality, Scheduler, TaskError, TaskId, TaskSpec, UnixSeconds, WorkloadId,
 };
@@ -37,7 +37,7 @@ use super::checks::{BeforeTake, Checks};
 use super::truth::{Allocation, VirtualSession};
 pub use super::truth::{Cost, TaskTruth};
 use callers::{Handle, OutsideLease, Set};
-pub(crate) use flight::{Flight, prepared_key};
+pub(crate) use flight::{Flight, Taken, prepared_key};
 pub(crate) use virtual_gpu::VirtualState;
 pub use virtual_gpu::{Faults, VirtualGpu};
 pub(crate) use watchdog::ROUND;
@@ -326,14 +326,14 @@ impl World {
         self.checks.is_some().then(|| BeforeTake::new(self, device))
     }
 
-    fn after_take(&mut self, before: Option<BeforeTake>, assignment: &Assignment<Pretend>) -> Result<(), String> {
+    fn after_take(&mut self, before: Option<BeforeTake>, taken: Taken) -> Result<(), String> {
         let Some(mut before) = before else { return Ok(()) };
         self.hear()?;
-        let spec = &self.tasks[assignment.job].spec;
-        if spec.ladder.rungs()[assignment.rung].quality < Quality::FULL {
+        let spec = &self.tasks[taken.job].spec;
+        if spec.ladder.rungs()[taken.rung].quality < Quality::FULL {
             before.why = self.scheduler.why(self.now, spec);
         }
-        self.checked(|checks, world| checks.taken(world, &before, assignment))
+        self.checked(|checks, world| checks.taken(world, &before, taken))
     }
 
     fn end(&mut self, job: usize, end: Result<DeviceId, TaskError>) -> Result<(), String> {

@@ -6,7 +6,7 @@
 use plimsoll_core::DeviceId;
 use plimsoll_core::rng::Rng;
 
-use super::World;
+use super::{Taken, World};
 
 /// Looks for work in one moment after which slots count as waking each other without end: far more than there are slots
 /// and tasks.
@@ -117,7 +117,7 @@ impl World {
         let before = self.before_take(device);
         if let Some(assignment) = self.scheduler.take(self.now, device) {
             self.devices[device.index()].slots.all[slot] = Slot::Busy;
-            self.after_take(before, &assignment)?;
+            self.after_take(before, Taken::of(&assignment))?;
             self.take_off(device, slot, assignment)?;
             return self.release();
         }
