@@ -42,7 +42,7 @@ fn key(name: &str) -> CellKey {
 
 fn learn(profile: &mut Profile, name: &str) {
     let mut cell = Cell::default();
-    (10..20).for_each(|octave| _ = cell.learn_run(1 << octave, Nanos(1_000 << octave)));
+    (10..20).for_each(|octave| cell.learn_run(1 << octave, Nanos(1_000 << octave)));
     profile.record(&key(name), &mut cell, NOW);
 }
 

@@ -38,9 +38,15 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Learns what one task of this many units took. Says whether that changes what tasks should take.
+    /// Learns what one task of this many units took.
     #[inline]
-    pub fn learn_run(&mut self, units: u64, took: Nanos) -> bool {
+    pub fn learn_run(&mut self, units: u64, took: Nanos) {
+        self.run.learn(units, took);
+    }
+
+    /// The same; says whether tasks are now expected to take another time.
+    #[inline]
+    pub(crate) fn learn_run_for_news(&mut self, units: u64, took: Nanos) -> bool {
         self.run.learn(units, took)
     }
 
@@ -342,9 +348,9 @@ mod tests {
             units in 1_u64..1 << 40,
         ) {
             let mut cell = Cell::default();
-            jitter.iter().for_each(|factor| _ = cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
+            jitter.iter().for_each(|factor| cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
             let before = cell.clone();
-            outliers.iter().for_each(|factor| _ = cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
+            outliers.iter().for_each(|factor| cell.learn_run(units, Nanos::millis(2).scaled(*factor)));
             for asked in [1, units, units * 3] {
                 prop_assert_eq!(cell.run(asked), before.run(asked));
             }

@@ -279,7 +279,7 @@ impl<H: Host> Scheduler<H> {
         let (key, units) = (run.session.key, run.units);
         let cell = self.workloads.cell_mut(key.workload, key.rung, run.device);
         let unmeasured = cell.cost.run(units).is_none();
-        let is_news = cell.cost.learn_run(units, measured.run);
+        let is_news = cell.cost.learn_run_for_news(units, measured.run);
         cell.ran(units, measured.run);
         let mut is_another = unmeasured;
         if let Some(open) = measured.open {
