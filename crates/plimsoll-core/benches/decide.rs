@@ -24,6 +24,7 @@ impl Host for Nothing {
     type Job = ();
     type Session = ();
     type Prepared = ();
+    type Value = ();
 }
 
 struct Bench {
@@ -90,7 +91,14 @@ fn in_batches(tasks: u64) {
                 batch += 1;
             }
             let measured = Measured { run: Nanos(100 * batch as u64), ..Measured::default() };
-            let outcome = BatchOutcome { done: batch, fault: None, session: Some(()), measured };
+            let outcome = BatchOutcome {
+                done: batch,
+                fault: None,
+                session: Some(()),
+                measured,
+                value: None,
+                moves: Default::default(),
+            };
             bench.scheduler.settle_batch(now, head.run, outcome, |settled| {
                 done += u64::from(matches!(settled, Settled::Done(_)));
             });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, Shortfall, TaskId};
+use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, Shortfall, TaskId, ValueId};
 
 /// Why one rung on one device was not taken. Every candidate that was not chosen has one.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,6 +209,14 @@ pub enum SubmitRefusal {
     UnknownPredecessor {
         /// The task that was named.
         task: TaskId,
+    },
+    /// A value that the task should take does not exist here: it was made by another orchestrator, or let go of.
+    #[error(
+        "{value}, which the task should take, does not exist here; take one of the same orchestrator while it is held"
+    )]
+    UnknownValue {
+        /// The value that was named.
+        value: ValueId,
     },
     /// A task that should have succeeded first ended so long ago that nobody knows how. Leave it out if it succeeded.
     #[error("{task}, which should come first, ended too long ago to tell how; leave it out if it succeeded")]

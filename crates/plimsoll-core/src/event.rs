@@ -27,6 +27,8 @@ pub enum FaultKind {
     WrongAnswer,
     /// The device did not answer.
     Stalled,
+    /// The device where a value lay that the task takes is gone.
+    SourceLost,
     /// The device cannot do this rung.
     Unsupported,
     /// Stopped by the caller or the deadline.
@@ -208,6 +210,7 @@ impl From<&crate::Fault> for FaultKind {
             Fault::WrongAnswer { .. } => Self::WrongAnswer,
             Fault::Stalled { .. } => Self::Stalled,
             Fault::Unsupported { .. } => Self::Unsupported,
+            Fault::SourceLost { .. } => Self::SourceLost,
             Fault::Cancelled => Self::Cancelled,
             Fault::Panicked { .. } => Self::Panicked,
             Fault::WorkFailed(_) => Self::WorkFailed,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Nanos};
+use crate::{Bytes, DeviceId, Nanos};
 
 /// When memory ran out.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,6 +96,15 @@ pub enum Fault {
         /// How long it was waited for.
         after: Nanos,
     },
+    /// A value that the task takes could not be copied from the device where it lies: that device is gone. The value is
+    /// made again, and the task done after that.
+    #[error("{device}, from which a value was to be copied, is lost: {detail}")]
+    SourceLost {
+        /// Where the value lay.
+        device: DeviceId,
+        /// What the driver said.
+        detail: String,
+    },
     /// The caller, or its deadline, stopped the task.
     #[error("cancelled")]
     Cancelled,
@@ -120,7 +129,9 @@ impl Fault {
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::OutOfMemory { .. } | Self::Unsupported { .. } => Remedy::StepDown,
-            Self::DeviceLost { .. } | Self::WrongAnswer { .. } | Self::Stalled { .. } => Remedy::Move,
+            Self::DeviceLost { .. } | Self::WrongAnswer { .. } | Self::Stalled { .. } | Self::SourceLost { .. } => {
+                Remedy::Move
+            }
             Self::Cancelled | Self::Panicked { .. } | Self::WorkFailed(_) => Remedy::Report,
         }
     }

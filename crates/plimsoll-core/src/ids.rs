@@ -125,6 +125,18 @@ impl fmt::Display for TaskId {
     }
 }
 
+/// An output that stays where it was made: named by the attempt that first made it, so that what another attempt at the
+/// same task made is never taken for it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ValueId(pub(crate) TaskId);
+
+impl fmt::Display for ValueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "value {}.{}", self.0.index(), self.0.generation())
+    }
+}
+
 /// A warm session on a device. Never used twice.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

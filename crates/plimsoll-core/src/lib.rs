@@ -30,7 +30,7 @@ pub mod window;
 pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};
 pub use health::Ailment;
-pub use ids::{ContentKey, DeviceId, DeviceSet, SequenceId, SessionId, TaskId, WorkloadId};
+pub use ids::{ContentKey, DeviceId, DeviceSet, SequenceId, SessionId, TaskId, ValueId, WorkloadId};
 pub use ledger::Shortfall;
 pub use rung::{DeviceKind, Footprint, Ladder, Place, Rung};
 pub use scheduler::Scheduler;

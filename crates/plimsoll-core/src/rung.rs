@@ -80,12 +80,26 @@ pub struct Rung {
     pub footprint: Footprint,
     /// How good its answer is. Rungs of equal quality give the same answer within the workload's tolerance.
     pub quality: Quality,
+    /// Bytes of its output that stay on the device as a value for later tasks to read; none if its output leaves.
+    pub value: Bytes,
 }
 
 impl Rung {
     /// A full-quality rung.
     pub const fn new(name: &'static str, place: Place, footprint: Footprint) -> Self {
-        Self { name, place, footprint, quality: Quality::FULL }
+        Self { name, place, footprint, quality: Quality::FULL, value: Bytes::ZERO }
+    }
+
+    /// The same rung with an output of so many bytes that stays on the device.
+    #[must_use]
+    pub const fn with_value(mut self, bytes: Bytes) -> Self {
+        self.value = bytes;
+        self
+    }
+
+    /// All that must be there at once for a task with this many references.
+    pub fn total(&self, references: usize) -> Bytes {
+        self.footprint.total(references) + self.value
     }
 
     /// The same rung with another quality.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::{Bytes, ContentKey, DeviceSet, Ladder, Moment, Quality, SequenceId, TaskId, WorkloadId};
+use crate::{Bytes, ContentKey, DeviceSet, Ladder, Moment, Quality, SequenceId, TaskId, ValueId, WorkloadId};
 
 /// How urgent a task is.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -53,6 +53,15 @@ pub struct ReferenceUse {
     pub pinned: bool,
 }
 
+/// Which part of a pipeline's work on an item a task is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct ItemStage {
+    /// When the item was submitted: all its stages are as old as that.
+    pub since: Moment,
+    /// Stages before this one. A later stage goes before an earlier one: see [`crate::arbiter`].
+    pub stage: u8,
+}
+
 /// What the caller says of a task.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
@@ -80,6 +89,10 @@ pub struct TaskSpec {
     pub devices: DeviceSet,
     /// Tasks that must have succeeded before this one may start.
     pub after: SmallVec<[TaskId; 2]>,
+    /// Values that it reads, each of which a handle named to it.
+    pub takes: SmallVec<[ValueId; 1]>,
+    /// The item of a pipeline that it is a stage of.
+    pub item: Option<ItemStage>,
     /// The sequence it is part of: it runs where the one before it did, as long as that device is well and can take it.
     pub sequence: Option<SequenceId>,
 }
@@ -100,13 +113,15 @@ impl TaskSpec {
             rung: None,
             devices: DeviceSet::ALL,
             after: SmallVec::new(),
+            takes: SmallVec::new(),
+            item: None,
             sequence: None,
         }
     }
 
     /// The most bytes that a rung of this task has on its device at once.
     pub fn footprint_total(&self, rung: usize) -> Bytes {
-        self.ladder.rungs()[rung].footprint.total(self.references.len())
+        self.ladder.rungs()[rung].total(self.references.len())
     }
 }
 

@@ -105,6 +105,7 @@ fn core_alone() -> Duration {
         type Job = ();
         type Session = ();
         type Prepared = ();
+        type Value = ();
     }
     let mut scheduler = Scheduler::<Nothing>::new(Config::default(), Moment::START);
     for _ in 0..2 {

@@ -153,6 +153,7 @@ impl Host for Nothing {
     type Job = ();
     type Session = ();
     type Prepared = ();
+    type Value = ();
 }
 
 /// Submits a task and starts it.

@@ -319,7 +319,7 @@ impl<H: Host> Scheduler<H> {
         cell: Option<&CostCell>,
     ) -> Result<(), Refusal> {
         let is_short = || {
-            let bytes = self.bytes_of(&state.spec, rung, cell);
+            let bytes = self.bytes_of(&state.spec, rung, device, cell);
             self.memory_wait(now, &state.spec, rung, device, bytes).is_ok_and(|wait| wait.is_some())
         };
         let failed = state.failed_on(rung.name, device);
@@ -342,7 +342,7 @@ impl<H: Host> Scheduler<H> {
         if cell.cost.is_unsupported() {
             return Err(Refusal::Unsupported);
         }
-        let bytes = self.bytes_of(spec, rung, Some(cell));
+        let bytes = self.bytes_of(spec, rung, device, Some(cell));
         match cell.cost.refuses(spec.units, bytes, self.left_by_others(device), now) {
             Some(failed) => Err(Refusal::FailedBefore { units: failed.units }),
             None => Ok(()),
@@ -360,7 +360,7 @@ impl<H: Host> Scheduler<H> {
         cell: Option<&CostCell>,
     ) -> Result<Assessed, Refusal> {
         let rung = &spec.ladder.rungs()[at];
-        let bytes = self.bytes_of(spec, rung, cell);
+        let bytes = self.bytes_of(spec, rung, device, cell);
         let mut estimate = Estimate { bytes, ..self.cost(spec, rung, device, cell) };
         estimate.wait = self.device(device).wait(now, spec.priority);
         let memory = self.memory_wait(now, spec, rung, device, bytes)?;
@@ -411,6 +411,9 @@ impl<H: Host> Scheduler<H> {
     fn cost(&self, spec: &TaskSpec, rung: &Rung, device: DeviceId, cell: Option<&CostCell>) -> Estimate {
         let state = self.device(device);
         let mut estimate = Estimate::default();
+        if !spec.takes.is_empty() {
+            estimate.bring = self.distance(spec, device).bring;
+        }
         let Some(cell) = cell else { return estimate };
         if let Some(run) = cell.cost.run(spec.units) {
             estimate.run = run.time;
@@ -429,9 +432,10 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// The rung's footprint, corrected by what was measured if that was ever more.
-    fn bytes_of(&self, spec: &TaskSpec, rung: &Rung, cell: Option<&CostCell>) -> Bytes {
-        let total = rung.footprint.total(spec.references.len());
-        total + cell.map_or(Bytes::ZERO, |cell| cell.excess(total))
+    fn bytes_of(&self, spec: &TaskSpec, rung: &Rung, device: DeviceId, cell: Option<&CostCell>) -> Bytes {
+        let total = rung.total(spec.references.len());
+        let copies = if spec.takes.is_empty() { Bytes::ZERO } else { self.distance(spec, device).copies };
+        total + cell.map_or(Bytes::ZERO, |cell| cell.excess(total)) + copies
     }
 
     /// How long the memory for a rung is waited for; `None` if it is there. What never fits is refused.

@@ -130,6 +130,7 @@ impl<H: Host> Scheduler<H> {
         state.trust.start_epoch(state.epoch + 1, ailment == Ailment::WrongAnswer);
         self.things_changed();
         self.start_epoch(device);
+        self.lose_values(now, device);
         self.note(now, || What::Quarantined { device, ailment });
         self.try_device(now, device);
         self.place_again(now, device);
@@ -190,8 +191,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn queued_bytes(&self, task: crate::TaskId) -> Bytes {
         let Some(state) = self.tasks.get(task) else { return Bytes::ZERO };
         let super::state::Phase::Queued { rung, device, .. } = state.phase else { return Bytes::ZERO };
-        let excess = self.excess(device, &state.spec, &state.spec.ladder.rungs()[rung]);
-        state.spec.footprint_total(rung) + excess
+        self.wanted(device, &state.spec, &state.spec.ladder.rungs()[rung])
     }
 
     /// A handle holds this content from now on, wherever it is or will be prepared.

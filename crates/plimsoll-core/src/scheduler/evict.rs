@@ -20,11 +20,13 @@ pub struct Discards<H: Host> {
     pub sessions: SmallVec<[H::Session; 1]>,
     /// References to evict.
     pub references: SmallVec<[H::Prepared; 1]>,
+    /// Values that nobody reads any more.
+    pub values: SmallVec<[H::Value; 1]>,
 }
 
 impl<H: Host> Default for Discards<H> {
     fn default() -> Self {
-        Self { sessions: SmallVec::new(), references: SmallVec::new() }
+        Self { sessions: SmallVec::new(), references: SmallVec::new(), values: SmallVec::new() }
     }
 }
 
@@ -33,11 +35,12 @@ impl<H: Host> Discards<H> {
     pub(super) fn extend(&mut self, other: Self) {
         self.sessions.extend(other.sessions);
         self.references.extend(other.references);
+        self.values.extend(other.values);
     }
 
     /// Whether there is nothing to drop.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.references.is_empty()
+        self.sessions.is_empty() && self.references.is_empty() && self.values.is_empty()
     }
 }
 
@@ -51,14 +54,17 @@ pub(super) struct Needs {
     /// Bytes of each reference that is not there.
     pub(super) reference: Bytes,
     pub(super) absent: u64,
+    /// Bytes while it runs, copies of values that lie elsewhere included.
     pub(super) task: Bytes,
+    /// Bytes of its output that stay.
+    pub(super) value: Bytes,
     /// Bytes that are idle but that this very task is about to use: not to be evicted for it.
     kept: Bytes,
 }
 
 impl Needs {
     pub(super) fn total(&self) -> Bytes {
-        self.task + self.session.unwrap_or_default() + Bytes(self.reference.0.saturating_mul(self.absent))
+        self.task + self.value + self.session.unwrap_or_default() + Bytes(self.reference.0.saturating_mul(self.absent))
     }
 }
 
@@ -73,7 +79,8 @@ impl<H: Host> Scheduler<H> {
             references: SmallVec::new(),
             reference: rung.footprint.reference,
             absent: 0,
-            task: rung.footprint.task + self.excess(device, spec, rung),
+            task: rung.footprint.task + self.excess(device, spec, rung) + self.distance(spec, device).copies,
+            value: rung.value,
             kept: warm.unwrap_or_default(),
         };
         for reference in &spec.references {
@@ -90,7 +97,13 @@ impl<H: Host> Scheduler<H> {
     /// What the rung was seen to take on this device beyond its declared footprint. The task's own lease covers it.
     pub(super) fn excess(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Bytes {
         let cell = self.workloads.cell(spec.workload, rung.name, device);
-        cell.map_or(Bytes::ZERO, |cell| cell.excess(rung.footprint.total(spec.references.len())))
+        cell.map_or(Bytes::ZERO, |cell| cell.excess(rung.total(spec.references.len())))
+    }
+
+    /// All that a rung takes on this device, as far as that is known.
+    pub(super) fn wanted(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Bytes {
+        let copies = if spec.takes.is_empty() { Bytes::ZERO } else { self.distance(spec, device).copies };
+        rung.total(spec.references.len()) + self.excess(device, spec, rung) + copies
     }
 
     /// How many bytes are missing now, even if everything idle went.
@@ -207,6 +220,15 @@ impl Needs {
         let session_key =
             SessionKey { workload: crate::WorkloadId::NONE, rung: "", shape: crate::task::SessionShape::default() };
         let (session, references, reference) = (None, SmallVec::new(), Bytes::ZERO);
-        Self { session_key, session, references, reference, absent: 0, task: Bytes::ZERO, kept: Bytes::ZERO }
+        Self {
+            session_key,
+            session,
+            references,
+            reference,
+            absent: 0,
+            task: Bytes::ZERO,
+            value: Bytes::ZERO,
+            kept: Bytes::ZERO,
+        }
     }
 }

@@ -118,7 +118,8 @@ impl<H: Host> Scheduler<H> {
 
     /// Whether all that this task's candidates depend on is in its kind.
     fn is_plain(state: &TaskState<H::Job>) -> bool {
-        state.spec.references.is_empty() && state.attempts.is_empty() && state.spec.sequence.is_none()
+        let TaskSpec { references, sequence, takes, .. } = &state.spec;
+        references.is_empty() && sequence.is_none() && takes.is_empty() && state.attempts.is_empty()
     }
 
     /// The choice from the memo, if there is one of this kind.
@@ -208,6 +209,7 @@ mod tests {
         type Job = ();
         type Session = ();
         type Prepared = ();
+        type Value = ();
     }
 
     /// Three devices and two rungs; `taught` says what was measured: a bit for each rung of each device.

@@ -13,6 +13,7 @@
 //! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
 //! | `trust.rs` | may this device's results be believed? |
+//! | `values.rs` | where do outputs lie that stay, and who still reads them? |
 //! | `quality.rs` | is a lower quality needed? |
 //! | `ahead.rs` | the whole set is known: which order and devices end it first? |
 //! | `learnt.rs` | what of all this outlives the process? |
@@ -40,6 +41,7 @@ mod submit;
 mod take;
 mod tick;
 mod trust;
+mod values;
 mod widths;
 
 #[cfg(test)]
@@ -57,6 +59,7 @@ pub use state::RunId;
 pub use submit::{NotTaken, Workloads};
 pub use take::{Assignment, Behind, ReferenceTurn, SessionTurn};
 pub use trust::Suspicion;
+pub use values::{Moved, ValueTurn};
 
 use rustc_hash::FxHashMap;
 
@@ -75,6 +78,8 @@ pub trait Host {
     type Session;
     /// A prepared reference.
     type Prepared: Clone;
+    /// An output that stays where it was made.
+    type Value: Clone;
 }
 
 /// The limits and habits of a scheduler.
@@ -157,6 +162,7 @@ pub struct Scheduler<H: Host> {
     pins: FxHashMap<ContentKey, u32>,
     learnt: learnt::Learnt,
     memos: memo::Memos,
+    values: values::Values<H>,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -189,6 +195,7 @@ impl<H: Host> Scheduler<H> {
             pins: FxHashMap::default(),
             learnt: Default::default(),
             memos: Default::default(),
+            values: Default::default(),
             discarded: Discards::default(),
             events: None,
         }

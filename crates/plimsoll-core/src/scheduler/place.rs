@@ -24,6 +24,9 @@ const STEAL_PAUSE: Nanos = Nanos::millis(10);
 impl<H: Host> Scheduler<H> {
     /// Chooses for a ready task and queues it, strands it, or ends it.
     pub(super) fn place(&mut self, now: Moment, task: TaskId) {
+        if self.waits_for_values(now, task) {
+            return;
+        }
         match self.choose(now, task) {
             Some(chosen) => self.place_as(now, task, &chosen),
             None => self.strand_or_end(now, task),
@@ -56,7 +59,8 @@ impl<H: Host> Scheduler<H> {
         let Choice { rung, device, estimate } = choice;
         let Some(state) = self.tasks.get_mut(task) else { return };
         let spec = &state.spec;
-        let turn = arbiter::turn(state.submitted_at, spec.priority, spec.deadline, estimate.occupies());
+        let stage = spec.item.map_or(0, |item| item.stage);
+        let turn = arbiter::turn(state.submitted_at, spec.priority, spec.deadline, estimate.occupies(), stage);
         let key = QueueKey { turn, order: state.order };
         let name = spec.ladder.rungs()[rung].name;
         state.phase = Phase::Queued { device, rung, key, estimate };

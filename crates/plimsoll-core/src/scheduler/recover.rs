@@ -24,6 +24,9 @@ impl<H: Host> Scheduler<H> {
             Remedy::Move => false,
         };
         let ailment = ailment(&fault);
+        if let Fault::SourceLost { device, .. } = fault {
+            self.source_lost(now, task, device);
+        }
         if let Some(state) = self.tasks.get_mut(task) {
             state.attempts.push(Attempt { rung: key.rung, device, setback: Setback::Failed(fault) });
             state.phase = Phase::Stranded;

@@ -3,9 +3,10 @@
 //! Invariant: every lease of a run is back when `settle` returns.
 
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use super::state::{HeldSession, Phase, Run, RunId, TaskState};
-use super::{Host, Scheduler};
+use super::{Host, Moved, Scheduler};
 use crate::error::Attempt;
 use crate::event::{End, What};
 use crate::sessions::Warm;
@@ -47,12 +48,17 @@ pub struct BatchOutcome<H: Host> {
     pub session: Option<H::Session>,
     /// What those that were done cost together.
     pub measured: Measured,
+    /// The output of a single task that stays where it was made.
+    pub value: Option<H::Value>,
+    /// Copies that were made of values.
+    pub moves: SmallVec<[Moved; 1]>,
 }
 
 impl<H: Host> From<Outcome<H>> for BatchOutcome<H> {
     fn from(Outcome { result, session, measured }: Outcome<H>) -> Self {
         let done = usize::from(result.is_ok());
-        Self { done, fault: result.err().map(|fault| (fault, measured.run)), session, measured }
+        let fault = result.err().map(|fault| (fault, measured.run));
+        Self { done, fault, session, measured, value: None, moves: SmallVec::new() }
     }
 }
 
@@ -103,7 +109,7 @@ impl<H: Host> Scheduler<H> {
 
     /// Ends a run. `each` hears, first to last, what becomes of the result of each task that was done.
     pub fn settle_batch(&mut self, now: Moment, run: RunId, outcome: BatchOutcome<H>, mut each: impl FnMut(Settled)) {
-        let BatchOutcome { done, fault, session, measured } = outcome;
+        let BatchOutcome { done, fault, session, measured, value, moves } = outcome;
         let Some(state) = self.runs.remove(run.0) else { return (0..done).for_each(|_| each(Settled::Dropped)) };
         if fault.is_some() {
             self.things_changed();
@@ -114,6 +120,8 @@ impl<H: Host> Scheduler<H> {
         let is_wrong = matches!(fault, Some((Fault::WrongAnswer { .. }, _)));
         let is_distrusted = is_wrong || self.is_distrusted(&state);
         let counted = if is_distrusted { 0 } else { self.still_run(finished, run) };
+        self.learn_moves(state.device, &moves);
+        self.settle_value(now, run, &state, value, counted > 0);
         let mut share = self.learn_batch(now, &state, measured, finished.len(), counted);
         for &task in finished {
             let is_live = self.is_run_by(task, run);
@@ -144,6 +152,19 @@ impl<H: Host> Scheduler<H> {
         }
         self.no_longer_overdue(now, &state);
         self.offer_freed_slot(now, state.device);
+    }
+
+    /// What becomes of the output of a run that should stay.
+    fn settle_value(&mut self, now: Moment, id: RunId, run: &Run, value: Option<H::Value>, counts: bool) {
+        let Some(lease) = run.value_lease else { return self.discarded.values.extend(value) };
+        match value {
+            Some(content) if counts => self.keep_value(now, id, run, content, lease),
+            unwanted => {
+                self.give_back(lease);
+                self.discarded.values.extend(unwanted);
+                self.end_value(id);
+            }
+        }
     }
 
     /// How many of these tasks this run is still to give a result for: others have ended or moved.
@@ -246,6 +267,7 @@ impl<H: Host> Scheduler<H> {
         let Some(task) = self.tasks.get_mut(id) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
         let (ready_at, references) = (task.ready_at, task.spec.references.len() as u32);
+        let (takes, is_remake) = (std::mem::take(&mut task.spec.takes), task.remakes.is_some());
         if let Some(sequence) = task.spec.sequence {
             self.sequences.left(sequence);
         }
@@ -268,10 +290,13 @@ impl<H: Host> Scheduler<H> {
             reference_hits: references.saturating_sub(measured.brought),
             reference_misses: measured.brought,
         };
+        if !takes.is_empty() {
+            self.no_longer_reads(now, id, &takes);
+        }
         if !dependents.is_empty() {
             self.unblock(now, dependents);
         }
-        Settled::Done(report)
+        if is_remake { Settled::Dropped } else { Settled::Done(report) }
     }
 
     /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.

@@ -17,11 +17,18 @@ use crate::sessions::{SessionKey, Sessions};
 use crate::stats::DeviceStats;
 use crate::task::{Priority, TaskSpec};
 use crate::width::Width;
-use crate::{Bytes, DeviceId, Fault, Moment, Nanos, SessionId, TaskId};
+use crate::{Bytes, DeviceId, Fault, Moment, Nanos, SessionId, TaskId, ValueId};
 
 /// One attempt that is under way.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(pub(super) TaskId);
+
+impl RunId {
+    /// The name of what it makes, if its output stays.
+    pub fn value(self) -> ValueId {
+        ValueId(self.0)
+    }
+}
 
 pub(super) struct DeviceState<H: Host> {
     pub(super) spec: DeviceSpec,
@@ -244,6 +251,8 @@ pub(super) struct TaskState<J> {
     pub(super) stranded_since: Option<Moment>,
     /// The device that a plan made ahead gave it, and when it should be done there.
     pub(super) planned: Option<Planned>,
+    /// The value that it makes again because it was lost. Nobody asked for this task: it ends without a word.
+    pub(super) remakes: Option<ValueId>,
 }
 
 /// A wait for memory: for this rung, in this device's queue.
@@ -266,7 +275,9 @@ impl<J> TaskState<J> {
     /// Whether this task already failed on this rung and device in a way that would repeat itself.
     pub(super) fn failed_on(&self, rung: &'static str, device: DeviceId) -> bool {
         self.setbacks(rung, device).any(|setback| match setback {
-            Setback::Failed(fault) => !matches!(fault, Fault::DeviceLost { .. } | Fault::Stalled { .. }),
+            Setback::Failed(fault) => {
+                !matches!(fault, Fault::DeviceLost { .. } | Fault::Stalled { .. } | Fault::SourceLost { .. })
+            }
             Setback::Refused(_) | Setback::Distrusted => false,
         })
     }
@@ -321,6 +332,9 @@ pub(super) struct Run {
     /// Bytes promised for a task of it while it runs, beyond session and references.
     pub(super) task_bytes: Bytes,
     pub(super) references: SmallVec<[PreparedKey; 1]>,
+    /// Bytes of its output that stay, and the promise of them.
+    pub(super) value_bytes: Bytes,
+    pub(super) value_lease: Option<LeaseId>,
     /// Units of each of its tasks.
     pub(super) units: u64,
     pub(super) started_at: Moment,

@@ -12,7 +12,7 @@ use crate::event::{End, What};
 use crate::profile::Cell;
 use crate::rung::same_name;
 use crate::task::{Standing, TaskSpec};
-use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, WorkloadId};
+use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, ValueId, WorkloadId};
 
 /// A task that was refused: it comes back whole.
 #[derive(Debug)]
@@ -209,18 +209,34 @@ impl<H: Host> Scheduler<H> {
         if let Err(refusal) = self.may_enter(&spec) {
             return Err(Box::new(NotTaken { refusal, spec, job }));
         }
+        let takes = spec.takes.clone();
+        let task = self.insert(now, spec, job, None);
+        self.reads(task, &takes);
+        self.block_on_predecessors(now, task);
+        Ok(task)
+    }
+
+    /// Puts the task into the table that makes a lost value again. It may exceed the limit: whoever reads the value was
+    /// taken in.
+    pub(super) fn enter_again(&mut self, now: Moment, spec: TaskSpec, job: H::Job, value: ValueId) -> TaskId {
+        self.insert(now, spec, job, Some(value))
+    }
+
+    #[inline]
+    fn insert(&mut self, now: Moment, spec: TaskSpec, job: H::Job, remakes: Option<ValueId>) -> TaskId {
         self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
         self.order += 1;
         let (workload, units, deadline) = (spec.workload, spec.units, spec.deadline);
         if let Some(sequence) = spec.sequence {
             self.sequences.joined(sequence);
         }
+        let submitted_at = spec.item.map_or(now, |item| item.since);
         let task = self.tasks.insert(TaskState {
             spec,
             job,
             phase: Phase::Blocked,
             ready_at: now,
-            submitted_at: now,
+            submitted_at,
             order: self.order,
             blockers: 0,
             dependents: Vec::new(),
@@ -230,14 +246,14 @@ impl<H: Host> Scheduler<H> {
             moved_at: None,
             stranded_since: None,
             planned: None,
+            remakes,
         });
         if let Some(deadline) = deadline {
             self.deadlines.push(Reverse((deadline, task)));
             self.forget_old_deadlines();
         }
         self.note(now, || What::Submitted { task, workload, units });
-        self.block_on_predecessors(now, task);
-        Ok(task)
+        task
     }
 
     pub(super) fn start_if_ready(&mut self, now: Moment, task: TaskId) {
@@ -267,6 +283,7 @@ impl<H: Host> Scheduler<H> {
         if self.tasks.len() >= limit {
             return Err(SubmitRefusal::QueueFull { limit });
         }
+        self.are_known(&spec.takes)?;
         spec.after.iter().try_for_each(|before| self.may_come_first(*before))
     }
 
@@ -314,13 +331,16 @@ impl<H: Host> Scheduler<H> {
                 _ => End::Failed,
             };
             self.note(now, || What::Ended { task, end });
+            self.no_longer_reads(now, task, &state.spec.takes);
             for dependent in state.dependents {
                 ending.push((dependent, after_failure(task, &error)));
             }
             if let Some(forgotten) = self.failed_lately.remember(task, &error) {
                 self.tasks.forget(forgotten);
             }
-            self.endings.push(Ending { task, job: state.job, error });
+            if state.remakes.is_none() {
+                self.endings.push(Ending { task, job: state.job, error });
+            }
         }
     }
 

@@ -7,11 +7,11 @@ use smallvec::{SmallVec, smallvec};
 use super::choose::{Choice, Chosen, prepared_key};
 use super::evict::{Discards, Needs};
 use super::state::{HeldSession, Phase, Run, RunId, TaskState};
-use super::{Estimate, Host, Scheduler};
+use super::{Estimate, Host, Scheduler, ValueTurn};
 use crate::event::What;
 use crate::residency::Presence;
 use crate::task::{Priority, TaskSpec};
-use crate::{DeviceId, DeviceSet, Moment, Nanos, Quality, Rung, SessionId, TaskId};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Quality, Rung, SessionId, TaskId};
 
 /// How far into its queue a slot looks for a task that fits, or whose references are already there.
 pub(super) const LOOK: usize = 32;
@@ -58,6 +58,8 @@ pub struct Assignment<H: Host> {
     pub session: SessionTurn<H::Session>,
     /// The references, in the order of the task's.
     pub references: SmallVec<[ReferenceTurn<H::Prepared>; 1]>,
+    /// The values, in the order of the task's.
+    pub values: SmallVec<[ValueTurn<H::Value>; 1]>,
     /// What it is expected to cost.
     pub estimate: Estimate,
 }
@@ -123,6 +125,9 @@ impl<H: Host> Scheduler<H> {
         estimate.measured
             && super::choose::session_key(spec, rung) == run.session.key
             && spec.units == run.units
+            // What is made or read in place has its own promises.
+            && spec.takes.is_empty()
+            && run.value_lease.is_none()
             && rung.footprint.task + self.excess(run.device, spec, rung) <= run.task_bytes
             && keys.eq(run.references.iter().copied())
             && self.references_on(run.device, spec, rung) == Presence::Ready
@@ -205,7 +210,7 @@ impl<H: Host> Scheduler<H> {
         if references == Presence::BeingPrepared {
             return Startable::NotNow;
         }
-        let total = rung.footprint.total(state.spec.references.len()) + self.excess(device, &state.spec, rung);
+        let total = self.wanted(device, &state.spec, rung);
         if total > self.ledger.free(device) && self.shortfall(device, &state.spec, rung).is_some() {
             let state = self.tasks.get_mut(task).expect("it was there a moment ago");
             state.is_short(device, at, now);
@@ -319,7 +324,8 @@ impl<H: Host> Scheduler<H> {
         let state = self.tasks.get(task)?;
         let Phase::Queued { device, rung: at, estimate, .. } = state.phase else { return None };
         let (rung, units) = (&state.spec.ladder.rungs()[at], state.spec.units);
-        let (name, declared) = (rung.name, rung.footprint.total(state.spec.references.len()));
+        let (name, value_bytes) = (rung.name, rung.value);
+        let declared = self.wanted(device, &state.spec, rung) - self.excess(device, &state.spec, rung);
         let needs = self.needs(device, &state.spec, rung);
         let mut discards = Discards::default();
         let Some(lease) = self.reserve(now, device, &needs, &mut discards) else {
@@ -334,6 +340,9 @@ impl<H: Host> Scheduler<H> {
         }
         let (held, session) = self.hold_session(task, at, device, &needs);
         let references = self.hold_references(task, device, &needs);
+        let values = self.tasks.get(task).map(|state| self.hold_values(&state.spec, device)).unwrap_or_default();
+        let value_lease = (value_bytes > Bytes::ZERO)
+            .then(|| self.ledger.reserve(device, value_bytes).expect("the whole footprint was checked before"));
         let run = RunId(self.runs.insert(Run {
             tasks: smallvec![task],
             device,
@@ -342,6 +351,8 @@ impl<H: Host> Scheduler<H> {
             session: held,
             task_bytes: needs.task,
             references: needs.references,
+            value_bytes,
+            value_lease,
             units,
             started_at: now,
             expected_end: now + estimate.occupies(),
@@ -350,6 +361,9 @@ impl<H: Host> Scheduler<H> {
             overdue: false,
         }));
         self.device_mut(device).began(now + estimate.occupies());
+        if value_lease.is_some() {
+            self.begin_value(run, task);
+        }
         let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
         let warm = !matches!(session, SessionTurn::Open(_));
         let warmth = Warmth { warm, hits, misses: references.len() as u16 - hits };
@@ -358,7 +372,7 @@ impl<H: Host> Scheduler<H> {
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
         }
-        Some(Assignment { run, task, job, rung: at, discards, session, references, estimate })
+        Some(Assignment { run, task, job, rung: at, discards, session, references, values, estimate })
     }
 
     /// A task is part of a run from now on: it counts there, and everybody hears of it.

@@ -24,7 +24,14 @@ fn settle(scheduler: &mut Scheduler<Nothing>, run: RunId, done: usize, fault: Op
     let measured = Measured { run: Nanos(1_000 * done as u64), ..Measured::default() };
     let session = fault.is_none().then_some(());
     let mut counted = 0;
-    let outcome = BatchOutcome { done, fault: fault.map(|fault| (fault, Nanos(7))), session, measured };
+    let outcome = BatchOutcome {
+        done,
+        fault: fault.map(|fault| (fault, Nanos(7))),
+        session,
+        measured,
+        value: None,
+        moves: Default::default(),
+    };
     scheduler.settle_batch(Moment(10), run, outcome, |each| counted += usize::from(matches!(each, Settled::Done(_))));
     scheduler.check_invariants().unwrap();
     counted

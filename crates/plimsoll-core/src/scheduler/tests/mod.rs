@@ -18,6 +18,7 @@ mod quality;
 mod references;
 mod sequences;
 mod slots;
+mod values;
 mod wakes;
 
 use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
@@ -30,6 +31,7 @@ impl Host for Nothing {
     type Job = ();
     type Session = ();
     type Prepared = ();
+    type Value = ();
 }
 
 /// The CPU pool with two slots, then this many GPUs with one each, all of them well.

@@ -57,6 +57,7 @@ impl Host for Pretend {
     type Job = usize;
     type Session = VirtualSession;
     type Prepared = Rc<Allocation>;
+    type Value = ();
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,257 @@
+//! Outputs that stay where they were made: who holds their bytes, who copies them, and what a lost device costs.
+
+use super::{GPU, Nothing, a_box, errors, exact};
+use crate::balancer::Strategy;
+use crate::scheduler::{Assignment, BatchOutcome, Config, Measured, Moved, Settled, ValueTurn};
+use crate::{
+    Bytes, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, Ladder, Moment, Nanos, Place, Priority, Rung, Scheduler,
+    SubmitRefusal, TaskError, TaskSpec, ValueId,
+};
+
+const NOW: Moment = Moment(1);
+
+/// A rung for any device that takes 10 bytes while it runs and leaves so many.
+fn leaves(bytes: u64) -> Ladder {
+    Ladder::from(vec![Rung::new("any", Place::Anywhere, Footprint::task(Bytes(10))).with_value(Bytes(bytes))])
+}
+
+/// The CPU and two GPUs of 1000 bytes each, all as fast.
+fn box_of_three() -> (Scheduler<Nothing>, TaskSpec) {
+    let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    for (kind, slots) in [(DeviceKind::Cpu, 2), (DeviceKind::Gpu, 1), (DeviceKind::Gpu, 1)] {
+        let device = scheduler.add_device(exact(kind, slots, 1_000));
+        scheduler.device_opened(Moment::START, device);
+    }
+    let spec = TaskSpec::new(scheduler.register("w"), leaves(100), 10);
+    for device in 0..3 {
+        scheduler.teach(spec.workload, "any", DeviceId(device), 10, Nanos::millis(1));
+    }
+    (scheduler, spec)
+}
+
+fn only(device: DeviceId, spec: &TaskSpec) -> TaskSpec {
+    TaskSpec { devices: DeviceSet::only(device), ..spec.clone() }
+}
+
+/// A task that takes these values and leaves nothing.
+fn reader(spec: &TaskSpec, takes: &[ValueId]) -> TaskSpec {
+    TaskSpec { ladder: leaves(0), takes: takes.into(), ..spec.clone() }
+}
+
+fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Option<Fault>) -> bool {
+    let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
+    let (done, session) = (usize::from(fault.is_none()), fault.is_none().then_some(()));
+    let (value, moves) = (fault.is_none().then_some(()), Default::default());
+    let fault = fault.map(|fault| (fault, Nanos(1)));
+    let mut counts = false;
+    let outcome = BatchOutcome { done, fault, session, measured, value, moves };
+    scheduler.settle_batch(NOW, run.run, outcome, |settled| counts = matches!(settled, Settled::Done(_)));
+    scheduler.check_invariants().unwrap();
+    counts
+}
+
+/// Runs what is queued on a device to its end.
+fn run_on(scheduler: &mut Scheduler<Nothing>, device: DeviceId) -> Assignment<Nothing> {
+    let run = scheduler.take(NOW, device).expect("something is queued there");
+    end(scheduler, &run, None);
+    run
+}
+
+/// A value on a device, made of these.
+fn made_on(scheduler: &mut Scheduler<Nothing>, device: DeviceId, spec: &TaskSpec, takes: &[ValueId]) -> ValueId {
+    scheduler.submit(NOW, TaskSpec { takes: takes.into(), ..only(device, spec) }, ()).unwrap();
+    let run = run_on(scheduler, device);
+    assert_eq!(scheduler.value_lies_on(run.run.value()), Some(device));
+    run.run.value()
+}
+
+fn lose(scheduler: &mut Scheduler<Nothing>, device: DeviceId, spec: &TaskSpec) {
+    let plain = TaskSpec { ladder: leaves(0), priority: Priority::Critical, ..only(device, spec) };
+    let task = scheduler.submit(NOW, plain, ()).unwrap();
+    let run = scheduler.take(NOW, device).expect("it is free");
+    end(scheduler, &run, Some(Fault::DeviceLost { detail: "on purpose".into() }));
+    scheduler.cancel(NOW, task);
+    scheduler.drain_endings();
+}
+
+#[test]
+fn a_value_holds_its_bytes_until_its_last_reader_has_ended() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    scheduler.share_value(value);
+    for _ in 0..2 {
+        scheduler.submit(NOW, reader(&only(GPU, &spec), &[value]), ()).unwrap();
+    }
+    for left in [100, 0] {
+        assert_eq!(scheduler.ledger().promised(GPU), Bytes(100));
+        let run = scheduler.take(NOW, GPU).expect("a reader");
+        assert!(matches!(run.values[..], [ValueTurn::Here(())]));
+        end(&mut scheduler, &run, None);
+        assert_eq!(scheduler.ledger().promised(GPU), Bytes(left));
+    }
+    assert_eq!(scheduler.values(), 0);
+    scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn a_value_that_nobody_will_read_goes_with_its_handle_made_or_not() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    scheduler.drop_value(NOW, value);
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+    scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let run = scheduler.take(NOW, GPU).unwrap();
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes(110), "its bytes are promised while it is made");
+    scheduler.drop_value(NOW, run.run.value());
+    assert!(end(&mut scheduler, &run, None));
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+}
+
+#[test]
+fn what_failed_or_was_never_made_cannot_be_read() {
+    let (mut scheduler, spec) = box_of_three();
+    scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let run = scheduler.take(NOW, GPU).unwrap();
+    let value = run.run.value();
+    let refused = |scheduler: &mut Scheduler<Nothing>| {
+        let refused = scheduler.submit(NOW, reader(&spec, &[value]), ()).unwrap_err();
+        assert_eq!(refused.refusal, SubmitRefusal::UnknownValue { value });
+    };
+    refused(&mut scheduler);
+    end(&mut scheduler, &run, Some(Fault::work("broken")));
+    refused(&mut scheduler);
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+}
+
+#[test]
+fn a_reader_goes_where_its_value_lies_unless_moving_it_is_cheaper_than_waiting() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    let wait = |scheduler: &mut Scheduler<Nothing>, takes: &[ValueId]| {
+        let reader = reader(&TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() }, takes);
+        scheduler.why(NOW, &reader)[0].device
+    };
+    assert_eq!(wait(&mut scheduler, &[value]), GPU);
+    for _ in 0..5 {
+        scheduler.submit(NOW, TaskSpec { ladder: leaves(0), ..only(GPU, &spec) }, ()).unwrap();
+    }
+    assert_eq!(wait(&mut scheduler, &[value]), DeviceId(2), "five tasks stand before it there");
+    // It is measured that moving takes longer than that.
+    let copier = TaskSpec { takes: [value].into_iter().collect(), ladder: leaves(0), ..only(DeviceId(2), &spec) };
+    scheduler.share_value(value);
+    scheduler.submit(NOW, copier, ()).unwrap();
+    let run = scheduler.take(NOW, DeviceId(2)).unwrap();
+    assert!(matches!(run.values[..], [ValueTurn::Fetch(GPU, ())]));
+    assert_eq!(scheduler.ledger().promised(DeviceId(2)), Bytes(110), "a copy of it while the task runs");
+    let moves = [Moved { from: GPU, bytes: Bytes(100), took: Nanos::millis(50) }].into_iter().collect();
+    let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
+    let outcome = BatchOutcome { done: 1, fault: None, session: Some(()), measured, value: None, moves };
+    scheduler.settle_batch(NOW, run.run, outcome, |_| ());
+    assert_eq!(wait(&mut scheduler, &[value]), GPU);
+}
+
+/// The maker runs again, elsewhere, without a second result; then the reader does.
+#[test]
+fn a_lost_device_takes_its_values_with_it_and_they_are_made_again_for_who_needs_them() {
+    let (mut scheduler, spec) = box_of_three();
+    let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
+    scheduler.submit(NOW, gpus.clone(), ()).unwrap();
+    let value = run_on(&mut scheduler, GPU).run.value();
+    let unread = made_on(&mut scheduler, GPU, &spec, &[]);
+    let task = scheduler.submit(NOW, reader(&gpus, &[value]), ()).unwrap();
+    lose(&mut scheduler, GPU, &spec);
+    assert_eq!((scheduler.value_lies_on(value), scheduler.ledger().promised(GPU)), (None, Bytes::ZERO));
+    let again = scheduler.take(NOW, DeviceId(2)).expect("the maker");
+    assert_ne!(again.task, task);
+    assert!(!end(&mut scheduler, &again, None), "nobody is told of it");
+    assert_eq!(scheduler.value_lies_on(value), Some(DeviceId(2)));
+    let read = scheduler.take(NOW, DeviceId(2)).expect("the reader");
+    assert_eq!(read.task, task);
+    assert!(end(&mut scheduler, &read, None) && scheduler.drain_endings().is_empty());
+    assert!(scheduler.take(NOW, DeviceId(2)).is_none(), "what nobody reads is not made again");
+    scheduler.drop_value(NOW, unread);
+    assert_eq!(scheduler.values(), 0);
+}
+
+/// Of a chain only the last value lies anywhere; all of it can be made again from the start.
+#[test]
+fn what_a_value_was_made_from_is_made_again_with_it() {
+    let (mut scheduler, spec) = box_of_three();
+    let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
+    let mut values = Vec::new();
+    for stage in 0..3 {
+        let takes: Vec<ValueId> = values.last().copied().into_iter().collect();
+        scheduler.submit(NOW, TaskSpec { takes: takes.into(), ..gpus.clone() }, ()).unwrap();
+        values.push(run_on(&mut scheduler, GPU).run.value());
+        assert_eq!(scheduler.ledger().promised(GPU), Bytes(100), "after stage {stage} only its own");
+    }
+    let task = scheduler.submit(NOW, reader(&gpus, &values[2..]), ()).unwrap();
+    lose(&mut scheduler, GPU, &spec);
+    let order: Vec<_> = std::iter::from_fn(|| {
+        let run = scheduler.take(NOW, DeviceId(2))?;
+        end(&mut scheduler, &run, None);
+        Some(run.task)
+    })
+    .collect();
+    assert_eq!((order.len(), order.last()), (4, Some(&task)), "three stages, then the reader");
+    assert_eq!((scheduler.values(), scheduler.unsettled()), (0, 0));
+    scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn a_reader_whose_value_cannot_be_made_again_ends_with_the_reason() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    scheduler.submit(NOW, reader(&spec, &[value]), ()).unwrap();
+    lose(&mut scheduler, GPU, &spec);
+    // Only that device could make it, and it is not coming back.
+    scheduler.tick(Moment(Nanos::seconds(3_600).0));
+    for _ in 0..100 {
+        scheduler.device_failed_to_open(Moment(Nanos::seconds(3_600).0), GPU);
+        scheduler.tick(Moment(Nanos::seconds(360_000).0));
+    }
+    let errors = errors(&mut scheduler);
+    assert!(matches!(errors[..], [TaskError::PredecessorFailed { .. }]), "{errors:?}");
+    assert_eq!(scheduler.unsettled(), 0);
+    scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn a_source_that_is_gone_is_quarantined_and_the_reader_done_after_its_value_was_made_again() {
+    let (mut scheduler, spec) = box_of_three();
+    let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
+    scheduler.submit(NOW, gpus.clone(), ()).unwrap();
+    let value = run_on(&mut scheduler, GPU).run.value();
+    let task = scheduler.submit(NOW, reader(&only(DeviceId(2), &spec), &[value]), ()).unwrap();
+    let run = scheduler.take(NOW, DeviceId(2)).unwrap();
+    end(&mut scheduler, &run, Some(Fault::SourceLost { device: GPU, detail: "on purpose".into() }));
+    assert!(!scheduler.health(GPU).is_well() && scheduler.health(DeviceId(2)).is_well());
+    run_on(&mut scheduler, DeviceId(2));
+    assert_eq!(run_on(&mut scheduler, DeviceId(2)).task, task);
+    assert_eq!(scheduler.unsettled(), 0);
+}
+
+#[test]
+fn what_a_device_made_before_it_was_lost_is_lost_although_its_result_counts() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let gpu = scheduler.add_device(exact(DeviceKind::Gpu, 2, 1_000));
+    scheduler.device_opened(Moment::START, gpu);
+    let spec = TaskSpec::new(scheduler.register("w"), leaves(100), 10);
+    for _ in 0..2 {
+        scheduler.submit(NOW, only(gpu, &spec), ()).unwrap();
+    }
+    let runs = [scheduler.take(NOW, gpu).unwrap(), scheduler.take(NOW, gpu).unwrap()];
+    end(&mut scheduler, &runs[0], Some(Fault::DeviceLost { detail: "on purpose".into() }));
+    assert!(end(&mut scheduler, &runs[1], None));
+    assert_eq!((scheduler.value_lies_on(runs[1].run.value()), scheduler.ledger().promised(gpu)), (None, Bytes::ZERO));
+    assert_eq!(scheduler.values(), 1, "it can still be made again");
+}
+
+#[test]
+fn a_cancelled_reader_lets_go_of_its_values() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    let task = scheduler.submit(NOW, reader(&spec, &[value]), ()).unwrap();
+    scheduler.cancel(NOW, task);
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+}

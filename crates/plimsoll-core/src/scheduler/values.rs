@@ -1,0 +1,377 @@
+//! Values: outputs that stay where they were made until their last reader has ended.
+//! Never moves one: whoever runs a reader elsewhere copies it there, as part of bringing what the reader needs.
+//! Invariant: a value that somebody still needs either lies on a device, or is being made, or will be made again before a
+//! reader of it starts.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::state::{Phase, Run, RunId};
+use super::{Host, Scheduler};
+use crate::error::SubmitRefusal;
+use crate::health::Ailment;
+use crate::ledger::LeaseId;
+use crate::profile::Cell;
+use crate::task::TaskSpec;
+use crate::{Bytes, DeviceId, Moment, Nanos, TaskId, ValueId};
+
+/// What copying a value between two devices is taken to cost before it was measured: about what a slow bus gives.
+const UNKNOWN_MOVE_BYTES_PER_MICROSECOND: u64 = 1_000;
+
+/// A value for a run.
+#[derive(Debug)]
+pub enum ValueTurn<V> {
+    /// It lies on the run's own device: use it where it is.
+    Here(V),
+    /// It lies on another device: copy it, and say with `Measured::moves` what that took.
+    Fetch(DeviceId, V),
+}
+
+/// A copy that a run made of a value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it lay.
+    pub from: DeviceId,
+    /// How much it was.
+    pub bytes: Bytes,
+    /// How long that took.
+    pub took: Nanos,
+}
+
+/// A value that lies somewhere.
+struct Lying<V> {
+    device: DeviceId,
+    bytes: Bytes,
+    lease: LeaseId,
+    content: V,
+}
+
+/// How to make a value again.
+struct Recipe<J> {
+    spec: TaskSpec,
+    job: J,
+}
+
+struct Value<H: Host> {
+    /// `None` while it is being made, and when it was lost.
+    lying: Option<Lying<H::Value>>,
+    /// `None` until it was made for the first time.
+    recipe: Option<Recipe<H::Job>>,
+    /// Tasks that take it and have not ended.
+    readers: SmallVec<[TaskId; 2]>,
+    /// Holders outside that may still name it to a task.
+    handles: u32,
+    /// Values whose recipes take this one: it may have to be made again for them, but need not lie anywhere for that.
+    needed_again_by: u32,
+    /// The task that makes it again.
+    remaking: Option<TaskId>,
+}
+
+impl<H: Host> Value<H> {
+    fn is_wanted(&self) -> bool {
+        !self.readers.is_empty() || self.handles > 0
+    }
+}
+
+/// All values, and what copying one from device to device was measured to cost.
+pub(super) struct Values<H: Host> {
+    known: FxHashMap<ValueId, Value<H>>,
+    moves: FxHashMap<(DeviceId, DeviceId), Cell>,
+}
+
+impl<H: Host> Default for Values<H> {
+    fn default() -> Self {
+        Self { known: FxHashMap::default(), moves: FxHashMap::default() }
+    }
+}
+
+impl<H: Host> Values<H> {
+    fn lying(&self, id: ValueId) -> Option<&Lying<H::Value>> {
+        self.known.get(&id)?.lying.as_ref()
+    }
+
+    /// What copying so many bytes should take.
+    fn move_time(&self, from: DeviceId, to: DeviceId, bytes: Bytes) -> Nanos {
+        let measured = self.moves.get(&(from, to)).and_then(|cell| cell.run(bytes.0));
+        measured.map_or(Nanos::micros(bytes.0 / UNKNOWN_MOVE_BYTES_PER_MICROSECOND), |estimate| estimate.time)
+    }
+
+    pub(super) fn leases(&self) -> usize {
+        self.known.values().filter(|value| value.lying.is_some()).count()
+    }
+}
+
+/// Where the values of a task stand as seen from a device.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Distance {
+    /// Time to copy those that lie elsewhere.
+    pub(super) bring: Nanos,
+    /// Bytes that the copies need while the task runs.
+    pub(super) copies: Bytes,
+}
+
+impl<H: Host> Scheduler<H> {
+    /// How many values are known.
+    pub fn values(&self) -> usize {
+        self.values.known.len()
+    }
+
+    /// Where a value lies; `None` if it is being made or does not exist.
+    pub fn value_lies_on(&self, value: ValueId) -> Option<DeviceId> {
+        self.values.lying(value).map(|lying| lying.device)
+    }
+
+    /// One more holder may name this value to a task.
+    pub fn share_value(&mut self, value: ValueId) {
+        if let Some(value) = self.values.known.get_mut(&value) {
+            value.handles += 1;
+        }
+    }
+
+    /// A holder gave its handle up.
+    pub fn drop_value(&mut self, now: Moment, id: ValueId) {
+        if let Some(value) = self.values.known.get_mut(&id) {
+            value.handles = value.handles.saturating_sub(1);
+            self.let_go_of_value(now, id);
+        }
+    }
+
+    /// Whether every value that a task takes is known.
+    pub(super) fn are_known(&self, takes: &[ValueId]) -> Result<(), SubmitRefusal> {
+        let is_made = |id: &ValueId| self.values.known.get(id).is_some_and(|value| value.recipe.is_some());
+        match takes.iter().find(|id| !is_made(id)) {
+            Some(&value) => Err(SubmitRefusal::UnknownValue { value }),
+            None => Ok(()),
+        }
+    }
+
+    /// A task that takes these values was taken in; the handles that named them to it are spent.
+    pub(super) fn reads(&mut self, task: TaskId, takes: &[ValueId]) {
+        for id in takes {
+            if let Some(value) = self.values.known.get_mut(id) {
+                value.readers.push(task);
+                value.handles = value.handles.saturating_sub(1);
+            }
+        }
+    }
+
+    /// A task that takes these values has ended.
+    pub(super) fn no_longer_reads(&mut self, now: Moment, task: TaskId, takes: &[ValueId]) {
+        for &id in takes {
+            if let Some(value) = self.values.known.get_mut(&id) {
+                value.readers.retain(|reader| *reader != task);
+                self.let_go_of_value(now, id);
+            }
+        }
+    }
+
+    /// What nobody reads gives its bytes back; what nobody can ever need again is forgotten, and with it what it was
+    /// made from.
+    fn let_go_of_value(&mut self, now: Moment, id: ValueId) {
+        let mut unneeded: SmallVec<[ValueId; 4]> = SmallVec::from_slice(&[id]);
+        while let Some(id) = unneeded.pop() {
+            let Some(value) = self.values.known.get_mut(&id) else { continue };
+            if value.is_wanted() || value.recipe.is_none() {
+                continue;
+            }
+            let is_needed_again = value.needed_again_by > 0;
+            if let Some(lying) = value.lying.take() {
+                self.drop_lying(now, lying);
+            }
+            if is_needed_again {
+                continue;
+            }
+            let Some(value) = self.values.known.remove(&id) else { continue };
+            if let Some(task) = value.remaking {
+                self.stop(now, task, crate::TaskError::Cancelled);
+            }
+            for source in value.recipe.map(|recipe| recipe.spec.takes).unwrap_or_default() {
+                if let Some(source) = self.values.known.get_mut(&source) {
+                    source.needed_again_by -= 1;
+                }
+                unneeded.push(source);
+            }
+        }
+    }
+
+    fn drop_lying(&mut self, now: Moment, lying: Lying<H::Value>) {
+        self.give_back(lying.lease);
+        self.discarded.values.push(lying.content);
+        self.wakes = self.wakes.with(lying.device);
+        self.memory_freed(now);
+    }
+
+    /// A run whose output stays has started: a handle to what it makes may be given up before it has made it.
+    pub(super) fn begin_value(&mut self, run: RunId, task: TaskId) {
+        if self.is_remaking(task).is_some() {
+            return;
+        }
+        let value = Value {
+            lying: None,
+            recipe: None,
+            readers: SmallVec::new(),
+            handles: 1,
+            needed_again_by: 0,
+            remaking: None,
+        };
+        self.values.known.insert(run.value(), value);
+    }
+
+    /// The value that a task makes again.
+    pub(super) fn is_remaking(&self, task: TaskId) -> Option<ValueId> {
+        self.tasks.get(task).and_then(|state| state.remakes)
+    }
+
+    /// A run has ended without a value that counts.
+    pub(super) fn end_value(&mut self, run: RunId) {
+        let is_first = |value: &Value<H>| value.recipe.is_none();
+        if self.values.known.get(&run.value()).is_some_and(is_first) {
+            self.values.known.remove(&run.value());
+        }
+    }
+
+    /// A run gave a result that counts, and its output stays.
+    pub(super) fn keep_value(&mut self, now: Moment, id: RunId, run: &Run, content: H::Value, lease: LeaseId) {
+        let Some(state) = self.tasks.get(run.head()) else { return };
+        let (remakes, spec, job) = (state.remakes, state.spec.clone(), state.job.clone());
+        let value_id = remakes.unwrap_or(id.value());
+        let (device, epoch, bytes) = (run.device, run.epoch, run.value_bytes);
+        for source in spec.takes.iter().filter(|_| remakes.is_none()) {
+            if let Some(source) = self.values.known.get_mut(source) {
+                source.needed_again_by += 1;
+            }
+        }
+        let lying = Lying { device, bytes, lease, content };
+        // What a device made before it was lost is lost with it.
+        let is_there = epoch == self.device(device).epoch;
+        let gone = match self.values.known.get_mut(&value_id) {
+            Some(value) => {
+                value.remaking = None;
+                value.recipe.get_or_insert(Recipe { spec, job });
+                if is_there { value.lying.replace(lying) } else { Some(lying) }
+            }
+            None => Some(lying),
+        };
+        if let Some(gone) = gone {
+            self.drop_lying(now, gone);
+        }
+        self.let_go_of_value(now, value_id);
+    }
+
+    /// How far the values of a task lie from a device.
+    pub(super) fn distance(&self, spec: &TaskSpec, to: DeviceId) -> Distance {
+        let mut distance = Distance::default();
+        for lying in spec.takes.iter().filter_map(|id| self.values.lying(*id)) {
+            if lying.device != to {
+                distance.bring += self.values.move_time(lying.device, to, lying.bytes);
+                distance.copies += lying.bytes;
+            }
+        }
+        distance
+    }
+
+    /// The values of a task for a run on a device.
+    pub(super) fn hold_values(&self, spec: &TaskSpec, on: DeviceId) -> SmallVec<[ValueTurn<H::Value>; 1]> {
+        let lying = spec.takes.iter().filter_map(|id| self.values.lying(*id));
+        let turn = |lying: &Lying<H::Value>| match lying.device == on {
+            true => ValueTurn::Here(lying.content.clone()),
+            false => ValueTurn::Fetch(lying.device, lying.content.clone()),
+        };
+        lying.map(turn).collect()
+    }
+
+    /// What copying values took.
+    pub(super) fn learn_moves(&mut self, to: DeviceId, moves: &[Moved]) {
+        for moved in moves {
+            self.values.moves.entry((moved.from, to)).or_default().learn_run(moved.bytes.0, moved.took);
+        }
+    }
+
+    /// Whether a task has to wait until a value that it takes was made again; sees to it that it is.
+    pub(super) fn waits_for_values(&mut self, now: Moment, task: TaskId) -> bool {
+        let Some(state) = self.tasks.get(task) else { return false };
+        if state.spec.takes.is_empty() {
+            return false;
+        }
+        let is_missing = |id: &&ValueId| self.values.known.get(id).is_some_and(|value| value.lying.is_none());
+        let missing: SmallVec<[ValueId; 2]> = state.spec.takes.iter().filter(is_missing).copied().collect();
+        let mut begun: SmallVec<[TaskId; 2]> = SmallVec::new();
+        for &value in &missing {
+            let (maker, is_new) = self.maker_of(now, value);
+            if let Some(maker) = self.tasks.get_mut(maker) {
+                maker.dependents.push(task);
+            }
+            if let Some(state) = self.tasks.get_mut(task) {
+                state.phase = Phase::Blocked;
+                state.blockers += 1;
+            }
+            begun.extend(is_new.then_some(maker));
+        }
+        // Only now: one that no device can do any more ends at once, and with it whoever waits for it.
+        for maker in begun {
+            self.start_if_ready(now, maker);
+        }
+        !missing.is_empty()
+    }
+
+    /// The task that makes a lost value again, and whether it was entered just now.
+    fn maker_of(&mut self, now: Moment, id: ValueId) -> (TaskId, bool) {
+        let value = self.values.known.get(&id).expect("it was just found missing");
+        if let Some(task) = value.remaking.filter(|task| self.tasks.get(*task).is_some()) {
+            return (task, false);
+        }
+        let recipe = value.recipe.as_ref().expect("a task takes only what was made once");
+        let (mut spec, job) = (recipe.spec.clone(), recipe.job.clone());
+        // What it waited for was done then; how long its result is of use is its readers' to say.
+        spec.after.clear();
+        spec.deadline = None;
+        let sources = spec.takes.clone();
+        let task = self.enter_again(now, spec, job, id);
+        for source in &sources {
+            if let Some(source) = self.values.known.get_mut(source) {
+                source.readers.push(task);
+            }
+        }
+        if let Some(value) = self.values.known.get_mut(&id) {
+            value.remaking = Some(task);
+        }
+        (task, true)
+    }
+
+    /// What lay on a device is lost with it. Whoever is queued to read it waits until it was made again.
+    pub(super) fn lose_values(&mut self, now: Moment, device: DeviceId) {
+        let lost: Vec<ValueId> = {
+            let lies_here = |value: &Value<H>| value.lying.as_ref().is_some_and(|lying| lying.device == device);
+            let mut lost: Vec<ValueId> =
+                self.values.known.iter().filter(|(_, value)| lies_here(value)).map(|(id, _)| *id).collect();
+            // The order of a hash map never shows.
+            lost.sort_unstable();
+            lost
+        };
+        let mut readers: Vec<TaskId> = Vec::new();
+        for id in lost {
+            let Some(value) = self.values.known.get_mut(&id) else { continue };
+            let Some(lying) = value.lying.take() else { continue };
+            readers.extend(&value.readers);
+            self.give_back(lying.lease);
+            self.discarded.values.push(lying.content);
+        }
+        readers.sort_unstable();
+        readers.dedup();
+        for task in readers {
+            let queued = self.tasks.get(task).is_some_and(|state| matches!(state.phase, Phase::Queued { .. }));
+            if queued {
+                self.leave_queue(task);
+                self.place(now, task);
+            }
+        }
+    }
+
+    /// A device from which a value was to be copied is lost. Of one that was opened anew since, that says nothing.
+    pub(super) fn source_lost(&mut self, now: Moment, task: TaskId, source: DeviceId) {
+        let takes = self.tasks.get(task).map(|state| state.spec.takes.clone()).unwrap_or_default();
+        if takes.iter().any(|id| self.value_lies_on(*id) == Some(source)) {
+            self.quarantine(now, source, Ailment::Lost, None);
+        }
+    }
+}
