@@ -13,12 +13,12 @@ fn gpu(options: &OpenOptions) -> Subject {
     let found = discover();
     let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
     let device = found.open(options).expect("the device opens").remove(0);
-    Subject::that_can_be_lost(device, WgpuDevice::lose).asynchronous(20_000)
+    Subject::that_can_be_lost(device, WgpuDevice::lose).asynchronous(1_000)
 }
 
 /// One that takes its time.
 fn paced() -> Subject {
-    let pace = Duration::from_millis(2);
+    let pace = Duration::from_millis(5);
     let device = VirtualDevice::gpu("paced").slots(2).memory(MEMORY).pace(pace).build();
     Subject::that_can_be_lost(Arc::new(device), VirtualDevice::lose).asynchronous(7)
 }

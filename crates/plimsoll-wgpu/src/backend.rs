@@ -450,4 +450,19 @@ mod tests {
         assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(sizes.total() + sizes.fetch()));
         assert_eq!(gauge.now(), Bytes::ZERO);
     }
+
+    #[test]
+    fn a_readback_that_never_came_is_unreclaimed_and_one_that_came_is_not() {
+        let sizes = Sizes::for_capacity(Bytes::mib(64), 2);
+        let home = Home { gauge: Arc::default(), ceiling: Bytes::MAX, sizes, injection: Arc::default() };
+        let generation = Arc::new(Generation::of_any_gpu());
+        let mut slot = WgpuBackend::open(home, Arc::clone(&generation)).unwrap();
+        let buffer = slot.allocate(Bytes(64)).unwrap();
+        let [came, dropped] = [16, 20].map(|bytes| slot.stage_read(&buffer, Bytes::ZERO, Bytes(bytes)).unwrap());
+        slot.finish().unwrap();
+        slot.collect(came, &mut [0; 16]).unwrap();
+        assert_eq!(generation.unreclaimed.load(Relaxed), 0);
+        drop(dropped);
+        assert_eq!(generation.unreclaimed.load(Relaxed), 20);
+    }
 }
