@@ -134,7 +134,8 @@ pub trait Backend: Send {
     fn finish(&mut self) -> Result<(), Fault>;
 
     /// Hands everything over as [`Backend::finish`] does, and returns a fence for all that this slot has handed over so
-    /// far. Does not wait until the device has done it.
+    /// far. Does not wait until the device has done it. A driver may still take its time: Mesa's software GPU accepts no
+    /// work before it has done what it was given last, so there only the preparing of a piece runs beside the one before.
     ///
     /// # Errors
     /// As [`Backend::finish`]; [`Fault::WorkFailed`] if [`crate::KICKS_LIMIT`] fences of this slot are held and not

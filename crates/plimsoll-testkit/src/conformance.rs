@@ -71,7 +71,7 @@ impl Subject {
         Self { device, lose: Some(Box::new(move || lose(&inner))), beside: Beside::AtOnce }
     }
 
-    /// It works beside us, and a kick of so many rounds of one instruction for each of 262,144 words, fewer than 65,536, is
+    /// It works beside us, and a kick of so many rounds of one instruction for each of 16,384 words, fewer than 65,536, is
     /// still under way long after the call.
     #[must_use]
     pub fn asynchronous(mut self, rounds: u32) -> Self {

@@ -13,7 +13,7 @@ fn gpu(options: &OpenOptions) -> Subject {
     let found = discover();
     let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
     let device = found.open(options).expect("the device opens").remove(0);
-    Subject::that_can_be_lost(device, WgpuDevice::lose).asynchronous(1_000)
+    Subject::that_can_be_lost(device, WgpuDevice::lose).asynchronous(8_000)
 }
 
 /// One that takes its time.

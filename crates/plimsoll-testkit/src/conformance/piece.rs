@@ -49,9 +49,10 @@ impl Weight {
     /// Done at once.
     pub(super) const LIGHT: Self = Self { words: 1000, rounds: 7 };
 
-    /// Mesa's software GPU ends every loop after 65,535 rounds.
+    /// Mesa's software GPU ends every loop after 65,535 rounds. So few words that two pieces fit into what any device stages
+    /// at once: the second is kicked while the first is under way.
     pub(super) fn heavy(rounds: u32) -> Self {
-        Self { words: 1 << 18, rounds: rounds.min(65_535) }
+        Self { words: 1 << 14, rounds: rounds.min(65_535) }
     }
 
     pub(super) fn bytes(self) -> Bytes {

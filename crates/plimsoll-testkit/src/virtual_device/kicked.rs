@@ -66,3 +66,20 @@ impl Kicked {
         self.let_through = u64::MAX;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kicks_of_one_slot_follow_each_other_and_those_of_two_do_not() {
+        let (mut kicked, pace) = (Kicked::default(), Duration::from_secs(100));
+        let first = kicked.kick(None, pace);
+        let second = kicked.kick(Some(first), pace);
+        let beside = kicked.kick(None, pace);
+        assert_eq!(second.ends, first.ends + pace);
+        assert!(beside.ends < second.ends);
+        let all = kicked.all().unwrap();
+        assert_eq!((all.number, all.ends), (3, second.ends), "the last to end, and the last to be let through");
+    }
+}
