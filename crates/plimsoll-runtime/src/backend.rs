@@ -4,11 +4,14 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault};
 
+use crate::fence::{Fence, FenceState};
 use crate::gauge::{Charge, Gauge};
 use crate::kernel::Kernel;
+use crate::readback::Readback;
 
 /// The word that fills an output before anything has written it: a quiet NaN that no computation yields by chance.
 /// A result that still holds it was never computed.
@@ -55,6 +58,37 @@ pub struct Launch<'a> {
 /// One worker's way to its device. Calls return when the order of effects is fixed; [`Backend::read`] waits for them.
 /// Each piece of work ends with [`Backend::finish`] or [`Backend::abandon`], so that nothing of it crosses over to the next.
 ///
+/// A worker that prepares the next piece while the device works on this one does not [`Backend::read`], which waits for
+/// everything and keeps the device idle meanwhile. It kicks and drains:
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use plimsoll_core::{Bytes, Fault};
+/// use plimsoll_runtime::cpu::CpuDevice;
+/// use plimsoll_runtime::{Backend, Device, FenceState};
+///
+/// fn prepare(slot: &mut dyn Backend, piece: u32) -> Result<(plimsoll_runtime::Fence, plimsoll_runtime::Readback), Fault> {
+///     let buffer = slot.allocate(Bytes(4))?;
+///     slot.write(&buffer, Bytes::ZERO, &piece.to_ne_bytes())?; // and launches
+///     let readback = slot.stage_read(&buffer, Bytes::ZERO, Bytes(4))?;
+///     Ok((slot.kick()?, readback))
+/// }
+///
+/// let mut slot = CpuDevice::open().open_backend()?;
+/// let mut ahead = prepare(&mut *slot, 0)?;
+/// for piece in 1..=3_u32 {
+///     let next = prepare(&mut *slot, piece)?;
+///     let (fence, readback) = std::mem::replace(&mut ahead, next);
+///     let mut bytes = [0; 4];
+///     if slot.wait(&fence, Duration::from_secs(60))? == FenceState::Done {
+///         slot.collect(readback, &mut bytes)?; // while the device works on `piece`
+///     }
+///     assert_eq!(u32::from_ne_bytes(bytes), piece - 1);
+/// }
+/// # Ok::<(), Fault>(())
+/// ```
+///
 /// Sizes and offsets are multiples of 4 bytes. Misuse (a foreign buffer, a range outside it, wrong parameters) is
 /// [`Fault::WorkFailed`]: the workload's mistake, on every backend alike.
 pub trait Backend: Send {
@@ -98,6 +132,41 @@ pub trait Backend: Send {
     /// # Errors
     /// As [`Backend::write`]; [`Fault::WorkFailed`] if the device refuses what was recorded.
     fn finish(&mut self) -> Result<(), Fault>;
+
+    /// Hands everything over as [`Backend::finish`] does, and returns a fence for all that this slot has handed over so
+    /// far. Does not wait until the device has done it. A driver may still take its time: Mesa's software GPU accepts no
+    /// work before it has done what it was given last, so there only the preparing of a piece runs beside the one before.
+    ///
+    /// # Errors
+    /// As [`Backend::finish`]; [`Fault::WorkFailed`] if [`crate::KICKS_LIMIT`] fences of this slot are held and not
+    /// drained: what was recorded is still recorded then, and can be kicked once one of them is.
+    fn kick(&mut self) -> Result<Fence, Fault>;
+
+    /// Waits until what a fence stands for is done, at most as long as `limit`; with a limit of zero it only asks. A limit
+    /// that passes is no fault. The fence may be another slot's of the same device.
+    ///
+    /// # Errors
+    /// [`Fault::DeviceLost`] if the device is gone, or the life of it that the fence is of; [`Fault::Stalled`] if the
+    /// device does not answer within its own time limit; [`Fault::WorkFailed`] for another device's fence.
+    fn wait(&mut self, fence: &Fence, limit: Duration) -> Result<FenceState, Fault>;
+
+    /// Records that bytes are copied out of a buffer, after all earlier writes and launches and before all later ones. They
+    /// are collected once the work was handed over. The readback holds as many bytes of the device meanwhile, charged
+    /// like a buffer's.
+    ///
+    /// [`Backend::read`] queues its copy behind all that was handed over before it, later pieces too; this one lies in the
+    /// queue before them.
+    ///
+    /// # Errors
+    /// As [`Backend::allocate`].
+    fn stage_read(&mut self, buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<Readback, Fault>;
+
+    /// Copies out what [`Backend::stage_read`] asked for, on any slot of the device. Waits until the work it was recorded
+    /// with is done, and for nothing that was handed over later.
+    ///
+    /// # Errors
+    /// As [`Backend::read`]; [`Fault::WorkFailed`] if it was never handed over, or `into` has another size.
+    fn collect(&mut self, readback: Readback, into: &mut [u8]) -> Result<(), Fault>;
 
     /// Ends a piece of work that failed. What was recorded and not yet handed over is discarded, and nobody hears of it
     /// again: buffers that it would have written hold nothing of meaning, all others are as they were. A slot that is

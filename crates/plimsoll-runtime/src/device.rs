@@ -5,7 +5,7 @@ use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::{Bytes, DeviceKind, Fault};
 use serde::Serialize;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Buffer};
 
 /// What does not change while a device is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -80,7 +80,8 @@ pub trait Device: Send + Sync {
     /// never answers, holds up nobody.
     fn memory(&self) -> MemoryReading;
 
-    /// Bytes that its slots hold for themselves while all are open, such as staging buffers. They are part of
+    /// Bytes that its slots hold for themselves while all are open, such as staging buffers, and what [`Device::fetch`]
+    /// takes. They are part of
     /// [`MemoryReading::ours`], and no task may be promised them.
     fn overhead(&self) -> Bytes {
         Bytes::ZERO
@@ -97,6 +98,14 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`Fault::DeviceLost`] if it cannot be opened; [`Fault::OutOfMemory`] if there is no room even for that.
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault>;
+
+    /// Copies bytes out of a buffer of this device, from any thread and without a slot: a value moves to another device
+    /// this way. Comes after all work that was handed over before; work that was only recorded is not seen, and what is
+    /// written meanwhile may or may not be. One at a time on a device: others wait for their turn.
+    ///
+    /// # Errors
+    /// As [`Backend::read`].
+    fn fetch(&self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault>;
 
     /// Brings a lost device back. Buffers made before are gone.
     ///

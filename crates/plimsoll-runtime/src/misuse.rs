@@ -5,6 +5,7 @@
 use plimsoll_core::{Bytes, Fault};
 
 use crate::backend::{Buffer, Launch};
+use crate::fence::KICKS_LIMIT;
 use crate::kernel::{Access, Kernel};
 
 /// A call that no device can do as asked. Always the workload's mistake, hence [`Fault::WorkFailed`].
@@ -24,9 +25,9 @@ pub enum Misuse {
         /// How large the buffer is.
         size: u64,
     },
-    /// A buffer of another device.
-    #[error("the buffer belongs to another device")]
-    ForeignBuffer,
+    /// A buffer, fence or readback of another device.
+    #[error("the {0} belongs to another device")]
+    Foreign(&'static str),
     /// Too many or too few buffers for the kernel.
     #[error("kernel '{kernel}' takes {wanted} buffers, got {got}")]
     BufferCount {
@@ -56,6 +57,23 @@ pub enum Misuse {
         wanted: usize,
         /// How many the launch carries.
         got: usize,
+    },
+    /// A kick while [`KICKS_LIMIT`] fences of the slot are held and not drained.
+    #[error("{KICKS_LIMIT} kicks of this slot are not drained: wait for one of their fences before the next")]
+    TooManyKicks,
+    /// A readback that was collected before its work was handed over.
+    #[error("the readback was only recorded: kick or finish its work before it is collected")]
+    NotHandedOver,
+    /// A readback whose work was abandoned, or refused by the device.
+    #[error("the work that this readback belongs to was abandoned, so there is nothing to collect")]
+    Abandoned,
+    /// A readback collected into memory of another size.
+    #[error("the readback has {wanted} bytes, but is collected into {got}")]
+    ReadbackBytes {
+        /// How many it has.
+        wanted: u64,
+        /// How many there is room for.
+        got: u64,
     },
     /// More workgroups in one direction than [`Kernel::GROUPS_LIMIT`].
     #[error("kernel '{kernel}' launched with {groups:?} workgroups; at most 65535 in each direction")]
@@ -94,6 +112,16 @@ pub fn check_range(buffer: &Buffer, offset: Bytes, length: usize) -> Result<(), 
         Some(end) if end <= size => Ok(()),
         _ => Err(Misuse::OutOfRange { offset, length, size }),
     }
+}
+
+/// Checks a readback of `bytes` at `offset` of the buffer.
+///
+/// # Errors
+/// [`Misuse::Unaligned`] or [`Misuse::OutOfRange`].
+pub fn check_readback(buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<(), Misuse> {
+    check_size(bytes)?;
+    // What does not fit an address is larger than any buffer.
+    check_range(buffer, offset, usize::try_from(bytes.0).unwrap_or(usize::MAX & !3))
 }
 
 /// Checks that a launch carries what its kernel takes.

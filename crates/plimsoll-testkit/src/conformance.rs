@@ -2,6 +2,23 @@
 //! Never skips: a device that cannot do something must say so in its [`Subject`], and that is then tested.
 //! Invariant: nothing here knows which device it tests.
 
+macro_rules! assert_fault {
+    ($result:expr, $fault:ident $rest:tt, $($what:tt)+) => {
+        match $result {
+            Err(Fault::$fault $rest) => {}
+            Err(other) => panic!("{}: {other:?} instead of {}", format!($($what)+), stringify!($fault)),
+            Ok(_) => panic!("{}: succeeded instead of {}", format!($($what)+), stringify!($fault)),
+        }
+    };
+}
+
+mod fences;
+mod fetches;
+mod piece;
+
+pub use fences::*;
+pub use fetches::*;
+
 use std::sync::Arc;
 use std::thread;
 
@@ -10,6 +27,8 @@ use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::gauge::Gauge;
 use plimsoll_runtime::probe::{Blur, blur_full, blur_strip, known_answer, sum, sum_bytes};
 use plimsoll_runtime::{Backend, Buffer, Device, Launch, POISON, check};
+
+use piece::Weight;
 
 /// The memory limit with which a device must be opened for this suite: small enough to fill it quickly.
 pub const MEMORY: Bytes = Bytes::mib(64);
@@ -23,23 +42,61 @@ pub const SUM_TOLERANCE: f32 = 2e-6;
 /// A device to be tested.
 pub struct Subject {
     device: Arc<dyn Device>,
-    lose: Option<Box<dyn Fn()>>,
+    lose: Option<Box<dyn Fn() + Send + Sync>>,
+    beside: Beside,
+}
+
+type Hold = Box<dyn Fn(Option<u64>) + Send + Sync>;
+
+/// Whether what a device does goes on beside what we do.
+enum Beside {
+    /// Every call took effect when it returns.
+    AtOnce,
+    /// Work that was handed over goes on by itself, and work of this weight lasts long beside a call.
+    Asynchronous(Weight),
+    /// Work that was handed over goes on by itself, and the test can hold it up: only so many of the kicks from now on end,
+    /// or all.
+    Held(Hold),
 }
 
 impl Subject {
-    /// A device that cannot be lost.
+    /// A device that cannot be lost, and has done what it was called for when the call returns.
     pub fn new(device: impl Device + 'static) -> Self {
-        Self { device: Arc::new(device), lose: None }
+        Self { device: Arc::new(device), lose: None, beside: Beside::AtOnce }
     }
 
     /// A device, and how to lose it.
-    pub fn that_can_be_lost<D: Device + 'static>(device: Arc<D>, lose: impl Fn(&D) + 'static) -> Self {
+    pub fn that_can_be_lost<D: Device + 'static>(device: Arc<D>, lose: impl Fn(&D) + Send + Sync + 'static) -> Self {
         let inner = Arc::clone(&device);
-        Self { device, lose: Some(Box::new(move || lose(&inner))) }
+        Self { device, lose: Some(Box::new(move || lose(&inner))), beside: Beside::AtOnce }
+    }
+
+    /// It works beside us, and a kick of so many rounds of one instruction for each of 16,384 words, fewer than 65,536, is
+    /// still under way long after the call.
+    #[must_use]
+    pub fn asynchronous(mut self, rounds: u32) -> Self {
+        self.beside = Beside::Asynchronous(Weight::heavy(rounds));
+        self
+    }
+
+    /// It works beside us, and this holds its work up: of what is kicked from then on only so many pieces end. With `None`
+    /// all end.
+    #[must_use]
+    pub fn that_can_be_held(mut self, hold: impl Fn(Option<u64>) + Send + Sync + 'static) -> Self {
+        self.beside = Beside::Held(Box::new(hold));
+        self
     }
 
     fn slot(&self) -> Box<dyn Backend> {
         self.device.open_backend().expect("the device opens a slot")
+    }
+
+    /// Work that is still under way after a kick, if the device works beside us.
+    fn heavy(&self) -> Weight {
+        match self.beside {
+            Beside::Asynchronous(weight) => weight,
+            Beside::AtOnce | Beside::Held(_) => Weight::LIGHT,
+        }
     }
 
     fn ours(&self) -> Bytes {
@@ -71,6 +128,18 @@ macro_rules! conformance {
                 slots_share_buffers
                 abandoned_work_leaves_nothing_behind
                 loss_is_told_and_survived
+                fences_are_done_after_their_work
+                a_kick_does_not_wait
+                a_piece_is_drained_while_the_next_is_under_way
+                pieces_follow_each_other
+                fences_are_for_every_slot
+                kicks_not_drained_are_bounded
+                readbacks_are_exact
+                foreign_fences_are_the_works_fault
+                a_loss_between_kick_and_wait_is_told
+                fetches_bytes_from_any_thread
+                fetches_after_what_was_handed_over
+                fetches_refuse_what_is_not_there
             }
         })+
     };
@@ -112,16 +181,6 @@ fn assert_close(got: &[f32], wanted: &[f32], tolerance: f32, what: &str) {
     for (at, (got, wanted)) in got.iter().zip(wanted).enumerate() {
         assert!((got - wanted).abs() <= tolerance, "{what}: value {at} is {got}, should be {wanted}");
     }
-}
-
-macro_rules! assert_fault {
-    ($result:expr, $fault:ident $rest:tt, $($what:tt)+) => {
-        match $result {
-            Err(Fault::$fault $rest) => {}
-            Err(other) => panic!("{}: {other:?} instead of {}", format!($($what)+), stringify!($fault)),
-            Ok(_) => panic!("{}: succeeded instead of {}", format!($($what)+), stringify!($fault)),
-        }
-    };
 }
 
 /// Facts are filled in; memory adds up and nothing is held before a slot is open.

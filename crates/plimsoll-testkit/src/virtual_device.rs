@@ -1,17 +1,27 @@
 //! A device that calculates on the CPU and fails when its script says so.
-//! Never sleeps, unless it was given a pace: then each read lasts that long, outside all locks. A stall is reported at
-//! once, with the time it would have taken.
+//! Never sleeps, unless it was given a pace: then each read and each kick lasts that long, outside all locks. A scripted
+//! stall is reported at once, with the time it would have taken.
 //! Invariant: without a script it passes the same conformance suite as every other device.
 
+mod kicked;
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use plimsoll_core::{Bytes, DeviceKind, Fault, MemoryMoment, Nanos};
 use plimsoll_runtime::cpu::CpuBackend;
 use plimsoll_runtime::gauge::{Charge, Gauge};
-use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_size};
-use plimsoll_runtime::{Backend, Buffer, Device, DeviceFacts, Launch, MemoryReading, Nature};
+use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_readback, check_size};
+use plimsoll_runtime::{
+    Backend, Buffer, Device, DeviceFacts, Fence, FenceState, Kicks, Launch, MemoryReading, Nature, Origin, Readback,
+    Staged,
+};
+
+use self::kicked::{Kicked, Work};
+
+/// How long work may be held up before it is a stall: a test that forgets to let it go fails, and does not hang.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One thing that goes wrong. Calls are counted over all slots and lives of the device, from 1.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -54,12 +64,16 @@ pub enum ScriptedFault {
 /// Calls so far.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Buffers asked for, given or not.
+    /// Buffers and readbacks asked for, given or not.
     pub allocations: u64,
     /// Kernels launched.
     pub launches: u64,
-    /// Reads.
+    /// Reads, and readbacks collected.
     pub reads: u64,
+    /// Kicks.
+    pub kicks: u64,
+    /// Fetches.
+    pub fetches: u64,
     /// Attempts to reopen it.
     pub reopenings: u64,
     /// Slots opened.
@@ -73,6 +87,9 @@ struct State {
     /// Counts the lives of the device.
     life: u64,
     lost: Option<String>,
+    kicked: Kicked,
+    /// Told when work is let through, and when the device is lost or comes back.
+    changed: Arc<Condvar>,
 }
 
 impl State {
@@ -83,7 +100,38 @@ impl State {
 
     fn lose(&mut self, reason: &str) -> Fault {
         let detail = self.lost.get_or_insert_with(|| reason.to_owned()).clone();
+        self.changed.notify_all();
         Fault::DeviceLost { detail }
+    }
+
+    /// Whether the life of this number goes on.
+    fn alive(&self, life: u64) -> Result<(), Fault> {
+        match &self.lost {
+            Some(detail) => Err(Fault::DeviceLost { detail: detail.clone() }),
+            None if self.life != life => Err(earlier_life("slot")),
+            None => Ok(()),
+        }
+    }
+
+    /// One more allocation; whether the script refuses it.
+    fn allocation_fails(&mut self) -> bool {
+        self.calls.allocations += 1;
+        self.now(ScriptedFault::OutOfMemory { allocation: self.calls.allocations })
+    }
+
+    /// One more read; whether its answer is wrong.
+    fn read(&mut self) -> Result<bool, Fault> {
+        self.calls.reads += 1;
+        let read = self.calls.reads;
+        let stall = self.script.iter().find_map(|fault| match *fault {
+            ScriptedFault::Stalled { read: nth, after } if nth == read => Some(after),
+            _ => None,
+        });
+        if let Some(after) = stall {
+            self.lose("no answer");
+            return Err(Fault::Stalled { after });
+        }
+        Ok(self.now(ScriptedFault::WrongAnswer { read }))
     }
 }
 
@@ -96,13 +144,52 @@ struct Shared {
     inner_gauge: Arc<Gauge>,
     capacity: Bytes,
     others: AtomicU64,
-    /// How long a read lasts.
+    /// How long a read lasts, and a kick.
     pace: Duration,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, if the life of this number goes on.
+    fn alive(&self, life: u64) -> Result<MutexGuard<'_, State>, Fault> {
+        let state = self.state();
+        state.alive(life)?;
+        Ok(state)
+    }
+
+    /// The CPU's buffer inside one of this life.
+    fn own<'a>(&self, buffer: &'a Buffer, life: u64) -> Result<&'a Buffer, Fault> {
+        let own = buffer.content::<VirtualBuffer>().ok_or(Misuse::Foreign("buffer"))?;
+        Origin::new(&self.gauge, life).check(&own.origin, "buffer")?;
+        Ok(&own.inner)
+    }
+
+    /// Waits until work has ended, at most as long as `limit`.
+    fn wait(&self, life: u64, work: Option<Work>, limit: Duration) -> Result<FenceState, Fault> {
+        let began = Instant::now();
+        let mut state = self.alive(life)?;
+        let Some(work) = work else { return Ok(FenceState::Done) };
+        loop {
+            let held = state.kicked.holds(work);
+            if !held && work.rest().is_zero() {
+                return Ok(FenceState::Done);
+            }
+            let waited = began.elapsed();
+            if waited >= ANSWER_TIMEOUT {
+                state.lose("no answer");
+                return Err(Fault::Stalled { after: ANSWER_TIMEOUT.into() });
+            }
+            if waited >= limit {
+                return Ok(FenceState::UnderWay);
+            }
+            let patience = limit.min(ANSWER_TIMEOUT) - waited;
+            let (changed, span) = (Arc::clone(&state.changed), if held { patience } else { patience.min(work.rest()) });
+            state = changed.wait_timeout(state, span).unwrap_or_else(PoisonError::into_inner).0;
+            state.alive(life)?;
+        }
     }
 }
 
@@ -152,6 +239,18 @@ impl VirtualDevice {
         self.shared.others.store(others.0, Relaxed);
     }
 
+    /// Of the work that is kicked from now on only so many pieces end, until it is released: ordering in tests needs no clock.
+    pub fn hold_after(&self, kicks: u64) {
+        self.shared.state().kicked.hold_after(kicks);
+    }
+
+    /// Lets all work end that was held up.
+    pub fn release(&self) {
+        let mut state = self.shared.state();
+        state.kicked.release();
+        state.changed.notify_all();
+    }
+
     /// Calls so far, to script the next ones.
     pub fn calls(&self) -> Calls {
         self.shared.state().calls
@@ -182,12 +281,32 @@ impl Device for VirtualDevice {
                 None => state.life,
             }
         };
+        let origin = Origin::new(&self.shared.gauge, life);
         Ok(Box::new(VirtualBackend {
             inner: CpuBackend::new(Arc::clone(&self.shared.inner_gauge), Bytes::MAX),
             shared: Arc::clone(&self.shared),
             scope: Arc::default(),
             life,
+            last: None,
+            kicks: Kicks::new(origin.clone()),
+            staged: Staged::new(origin.clone()),
+            handed_over_with: Vec::new(),
+            origin,
         }))
+    }
+
+    /// Behind everything that was kicked before, as in a queue.
+    fn fetch(&self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+        let (life, before) = {
+            let mut state = self.shared.state();
+            state.alive(state.life)?;
+            state.calls.fetches += 1;
+            (state.life, state.kicked.all())
+        };
+        let own = self.shared.own(buffer, life)?;
+        check_range(buffer, offset, into.len())?;
+        self.shared.wait(life, before, Duration::MAX)?;
+        CpuBackend::new(Arc::clone(&self.shared.inner_gauge), Bytes::MAX).read(own, offset, into)
     }
 
     fn reopen(&self) -> Result<(), Fault> {
@@ -199,6 +318,7 @@ impl Device for VirtualDevice {
         }
         state.life += 1;
         state.lost = None;
+        state.changed.notify_all();
         Ok(())
     }
 }
@@ -242,7 +362,8 @@ impl VirtualDeviceBuilder {
         self
     }
 
-    /// Every read lasts this long, beside those of other slots: a device of a known speed for benchmarks on real threads.
+    /// Every read and every kick lasts this long, beside those of other slots: a device of a known speed for benchmarks on
+    /// real threads. A kick returns at once; who waits for its fence waits for the rest.
     #[must_use]
     pub fn pace(mut self, span: Duration) -> Self {
         self.pace = span;
@@ -286,6 +407,13 @@ struct VirtualBackend {
     shared: Arc<Shared>,
     scope: Arc<Gauge>,
     life: u64,
+    origin: Origin,
+    /// What was kicked last.
+    last: Option<Work>,
+    kicks: Kicks,
+    staged: Staged,
+    /// The readbacks that wait to be handed over.
+    handed_over_with: Vec<HandedOverWith>,
 }
 
 fn earlier_life(what: &str) -> Fault {
@@ -294,30 +422,51 @@ fn earlier_life(what: &str) -> Fault {
 
 struct VirtualBuffer {
     inner: Buffer,
-    home: Arc<Gauge>,
-    life: u64,
+    origin: Origin,
+}
+
+/// The work that a readback is done with; none if its slot has kicked nothing.
+type HandedOverWith = Arc<OnceLock<Option<Work>>>;
+
+struct VirtualReadback {
+    inner: Readback,
+    handed_over_with: HandedOverWith,
 }
 
 impl VirtualBackend {
     /// The state, if this slot's life goes on.
     fn alive(&self) -> Result<MutexGuard<'_, State>, Fault> {
-        let state = self.shared.state();
-        match &state.lost {
-            Some(detail) => Err(Fault::DeviceLost { detail: detail.clone() }),
-            None if state.life != self.life => Err(earlier_life("slot")),
-            None => Ok(state),
-        }
+        self.shared.alive(self.life)
     }
 
     fn own<'a>(&self, buffer: &'a Buffer) -> Result<&'a Buffer, Fault> {
-        let own = buffer.content::<VirtualBuffer>().ok_or(Misuse::ForeignBuffer)?;
-        if !Arc::ptr_eq(&own.home, &self.shared.gauge) {
-            return Err(Misuse::ForeignBuffer.into());
+        self.shared.own(buffer, self.life)
+    }
+
+    /// Promises memory for `bytes`, unless the script says that there is none.
+    fn charge(&self, bytes: Bytes) -> Result<Charge, Fault> {
+        let refused = || Fault::OutOfMemory { moment: MemoryMoment::Run, wanted: bytes };
+        if self.alive()?.allocation_fails() {
+            return Err(refused());
         }
-        if own.life != self.life {
-            return Err(earlier_life("buffer"));
+        Charge::new(bytes, self.shared.capacity, &self.shared.gauge, &self.scope).ok_or_else(refused)
+    }
+
+    /// Everything recorded is handed over, to be done with what was kicked last.
+    fn hand_over(&mut self) -> Result<(), Fault> {
+        self.inner.finish()?;
+        for handed_over_with in self.handed_over_with.drain(..) {
+            // Each is in the list once, so nothing was set before.
+            let _ = handed_over_with.set(self.last);
         }
-        Ok(&own.inner)
+        self.staged.handed_over();
+        Ok(())
+    }
+}
+
+fn tamper(wrong: bool, into: &mut [u8]) {
+    if let (true, Some(byte)) = (wrong, into.first_mut()) {
+        *byte ^= 0x40;
     }
 }
 
@@ -327,19 +476,10 @@ impl Backend for VirtualBackend {
     }
 
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault> {
-        let scripted = {
-            let mut state = self.alive()?;
-            check_size(bytes)?;
-            state.calls.allocations += 1;
-            state.now(ScriptedFault::OutOfMemory { allocation: state.calls.allocations })
-        };
-        let refused = || Fault::OutOfMemory { moment: MemoryMoment::Run, wanted: bytes };
-        if scripted {
-            return Err(refused());
-        }
-        let charge = Charge::new(bytes, self.shared.capacity, &self.shared.gauge, &self.scope).ok_or_else(refused)?;
-        let inner = self.inner.allocate(bytes)?;
-        let own = VirtualBuffer { inner, home: Arc::clone(&self.shared.gauge), life: self.life };
+        drop(self.alive()?);
+        check_size(bytes)?;
+        let charge = self.charge(bytes)?;
+        let own = VirtualBuffer { inner: self.inner.allocate(bytes)?, origin: self.origin.clone() };
         Ok(Buffer::new(Box::new(own), charge))
     }
 
@@ -377,37 +517,66 @@ impl Backend for VirtualBackend {
         drop(self.alive()?);
         let own = self.own(buffer)?;
         check_range(buffer, offset, into.len())?;
-        let scripted = {
-            let mut state = self.alive()?;
-            state.calls.reads += 1;
-            let read = state.calls.reads;
-            let stall = state.script.iter().find_map(|fault| match *fault {
-                ScriptedFault::Stalled { read: nth, after } if nth == read => Some(after),
-                _ => None,
-            });
-            if let Some(after) = stall {
-                state.lose("no answer");
-                return Err(Fault::Stalled { after });
-            }
-            state.now(ScriptedFault::WrongAnswer { read })
-        };
+        let wrong = self.alive()?.read()?;
+        self.shared.wait(self.life, self.last, Duration::MAX)?;
         if !self.shared.pace.is_zero() {
             std::thread::sleep(self.shared.pace);
         }
         self.inner.read(own, offset, into)?;
-        if let (true, Some(byte)) = (scripted, into.first_mut()) {
-            *byte ^= 0x40;
-        }
+        self.kicks.all_drained();
+        tamper(wrong, into);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
         drop(self.alive()?);
-        self.inner.finish()
+        self.hand_over()
+    }
+
+    fn kick(&mut self) -> Result<Fence, Fault> {
+        drop(self.alive()?);
+        self.kicks.check_limit()?;
+        let work = {
+            let mut state = self.alive()?;
+            state.calls.kicks += 1;
+            state.kicked.kick(self.last, self.shared.pace)
+        };
+        self.last = Some(work);
+        self.hand_over()?;
+        Ok(self.kicks.fence(work))
+    }
+
+    fn wait(&mut self, fence: &Fence, limit: Duration) -> Result<FenceState, Fault> {
+        drop(self.alive()?);
+        let work = *self.kicks.work_of::<Work>(fence)?;
+        Ok(fence.found(self.shared.wait(self.life, Some(work), limit)?))
+    }
+
+    fn stage_read(&mut self, buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<Readback, Fault> {
+        drop(self.alive()?);
+        let own = self.own(buffer)?;
+        check_readback(buffer, offset, bytes)?;
+        let charge = self.charge(bytes)?;
+        let (inner, handed_over_with) = (self.inner.stage_read(own, offset, bytes)?, HandedOverWith::default());
+        self.handed_over_with.push(Arc::clone(&handed_over_with));
+        Ok(self.staged.record(VirtualReadback { inner, handed_over_with }, charge))
+    }
+
+    fn collect(&mut self, readback: Readback, into: &mut [u8]) -> Result<(), Fault> {
+        drop(self.alive()?);
+        let (own, _charge) = self.staged.collect::<VirtualReadback>(readback, into)?;
+        let wrong = self.alive()?.read()?;
+        let work = own.handed_over_with.get().copied().flatten();
+        self.shared.wait(self.life, work, Duration::MAX)?;
+        self.inner.collect(own.inner, into)?;
+        tamper(wrong, into);
+        Ok(())
     }
 
     fn abandon(&mut self) {
         self.inner.abandon();
+        self.handed_over_with.clear();
+        self.staged.abandoned();
     }
 
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {

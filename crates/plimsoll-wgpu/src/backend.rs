@@ -1,19 +1,23 @@
 //! One worker's slot on a GPU: buffers, copies and launches, recorded and handed over together.
-//! Never waits, except to read, to reuse a staging buffer, or to make room.
+//! Never waits, except to read or collect, for a fence, to reuse a staging buffer, or to make room.
 //! Invariant: a call succeeds only if the device is not known to be lost after it, and work that was recorded but not
 //! handed over taints every buffer it would have written, so nobody reads what was never computed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
 use plimsoll_runtime::gauge::{Charge, Gauge};
-use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_size};
-use plimsoll_runtime::{Access, Backend, Buffer, Launch, POISON};
-use wgpu::{BindGroupEntry, BindingResource, BufferBinding, BufferUsages, SubmissionIndex};
+use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_readback, check_size};
+use plimsoll_runtime::{Access, Backend, Buffer, Fence, FenceState, Kicks, Launch, Origin, POISON, Readback, Staged};
+use wgpu::{BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
+use crate::completion::Completion;
+use crate::fetch::Fetcher;
 use crate::generation::Generation;
 use crate::inject::FaultInjection;
+use crate::readback::{CopiedBy, GpuReadback};
 use crate::staging::{Download, Sizes, Upload, create, poison_source};
 
 /// Launches recorded before they are handed over, so that the device is not idle while we record.
@@ -22,7 +26,6 @@ const RECORDED_MAX: usize = 64;
 /// What a slot needs of its device.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
-    /// Also tells whose a buffer is: there is one for each device.
     pub(crate) gauge: Arc<Gauge>,
     /// What the allocator refuses past.
     pub(crate) ceiling: Bytes,
@@ -43,16 +46,27 @@ pub(crate) struct WgpuBackend {
     encoder: Option<wgpu::CommandEncoder>,
     /// The taints of the buffers that recorded work writes.
     written: Vec<Arc<AtomicBool>>,
+    /// The readbacks that recorded work copies into.
+    copied: Vec<CopiedBy>,
     launches: usize,
+    origin: Origin,
+    /// What this slot submitted last.
+    last: Option<Arc<Completion>>,
+    kicks: Kicks,
+    staged: Staged,
+    /// Kept open beside the slots, so that a fetch need not make it.
+    _fetcher: Arc<Fetcher>,
     _charge: Charge,
 }
 
+/// What a fence stands for here; none if its slot had submitted nothing.
+type Kicked = Option<Arc<Completion>>;
+
 /// What a [`Buffer`] of this backend holds.
 #[derive(Debug)]
-struct GpuBuffer {
-    raw: wgpu::Buffer,
-    home: Arc<Gauge>,
-    generation: u64,
+pub(crate) struct GpuBuffer {
+    pub(crate) raw: wgpu::Buffer,
+    origin: Origin,
     /// Set if work on it was lost, so that what it holds means nothing.
     tainted: Arc<AtomicBool>,
     unreclaimed: Arc<AtomicU64>,
@@ -64,7 +78,19 @@ impl Drop for GpuBuffer {
     }
 }
 
-fn out_of_memory(wanted: Bytes) -> Fault {
+impl GpuBuffer {
+    /// The buffer as this life of this device knows it, if it is its own and what it holds means something.
+    pub(crate) fn of<'a>(buffer: &'a Buffer, origin: &Origin) -> Result<&'a Self, Fault> {
+        let own = buffer.content::<Self>().ok_or(Misuse::Foreign("buffer"))?;
+        origin.check(&own.origin, "buffer")?;
+        if own.tainted.load(Relaxed) {
+            return Err(Fault::work("earlier work on this buffer failed, so what it holds means nothing"));
+        }
+        Ok(own)
+    }
+}
+
+pub(crate) fn out_of_memory(wanted: Bytes) -> Fault {
     Fault::OutOfMemory { moment: MemoryMoment::Run, wanted }
 }
 
@@ -75,15 +101,22 @@ impl WgpuBackend {
         let held = home.sizes.total();
         let charge = Charge::new(held, home.ceiling, &home.gauge, &scope).ok_or_else(|| out_of_memory(held))?;
         let uniform_usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
+        let origin = Origin::new(&home.gauge, generation.number);
         let mut slot = Self {
             upload: Upload::new(&generation, home.sizes)?,
-            download: Download::new(&generation, home.sizes)?,
+            download: Download::new(&generation, home.sizes.download())?,
             uniform: create(&generation, "params", Sizes::UNIFORM, uniform_usage, false)?,
             poison: poison_source(&generation, home.sizes)?,
             encoder: None,
             written: Vec::new(),
+            copied: Vec::new(),
             launches: 0,
             scope: Arc::default(),
+            last: None,
+            kicks: Kicks::new(origin.clone()),
+            staged: Staged::new(origin.clone()),
+            origin,
+            _fetcher: Fetcher::of(&generation, || home.clone())?,
             _charge: charge,
             home,
             generation,
@@ -98,25 +131,14 @@ impl WgpuBackend {
     }
 
     fn own<'a>(&self, buffer: &'a Buffer) -> Result<&'a GpuBuffer, Fault> {
-        let own = buffer.content::<GpuBuffer>().ok_or(Misuse::ForeignBuffer)?;
-        if !Arc::ptr_eq(&own.home, &self.home.gauge) {
-            return Err(Misuse::ForeignBuffer.into());
-        }
-        if own.generation != self.generation.number {
-            return Err(Fault::DeviceLost { detail: "the buffer went with an earlier life of the device".to_owned() });
-        }
-        if own.tainted.load(Relaxed) {
-            return Err(Fault::work("earlier work on this buffer failed, so what it holds means nothing"));
-        }
-        Ok(own)
+        GpuBuffer::of(buffer, &self.origin)
     }
 
     /// Where the next command goes.
     fn encoder(&mut self) -> Result<&mut wgpu::CommandEncoder, Fault> {
-        let (device, descriptor) = (&self.generation.device, wgpu::CommandEncoderDescriptor::default());
         let encoder = match self.encoder.take() {
             Some(encoder) => encoder,
-            None => self.generation.call(Bytes::ZERO, || device.create_command_encoder(&descriptor))?,
+            None => self.generation.encoder()?,
         };
         Ok(self.encoder.insert(encoder))
     }
@@ -127,14 +149,20 @@ impl WgpuBackend {
     }
 
     /// Hands over what is recorded; none if there is nothing.
-    fn flush(&mut self) -> Result<Option<SubmissionIndex>, Fault> {
+    fn flush(&mut self) -> Result<Option<Arc<Completion>>, Fault> {
         let Some(encoder) = self.encoder.take() else { return Ok(None) };
         self.launches = 0;
         match self.hand_over(encoder) {
-            Ok(submission) => {
+            Ok(completion) => {
+                let completion = Arc::new(completion);
                 self.written.clear();
-                self.upload.submitted(&submission);
-                Ok(Some(submission))
+                for copied_by in self.copied.drain(..) {
+                    // Each is recorded once, so nothing was set before.
+                    let _ = copied_by.set(Arc::clone(&completion));
+                }
+                self.upload.submitted(&completion.submission);
+                self.last = Some(Arc::clone(&completion));
+                Ok(Some(completion))
             }
             Err(fault) => {
                 self.taint();
@@ -143,13 +171,15 @@ impl WgpuBackend {
         }
     }
 
-    /// What recorded work would have written is never written now.
+    /// What recorded work would have written or copied never comes now.
     fn taint(&mut self) {
         self.written.drain(..).for_each(|tainted| tainted.store(true, Relaxed));
+        self.copied.clear();
+        self.staged.abandoned();
     }
 
     /// Never asks a device that is lost: one that hangs would hang us too.
-    fn hand_over(&mut self, encoder: wgpu::CommandEncoder) -> Result<SubmissionIndex, Fault> {
+    fn hand_over(&mut self, encoder: wgpu::CommandEncoder) -> Result<Completion, Fault> {
         self.generation.health.check()?;
         self.upload.seal();
         let submitted = self.generation.submit(encoder);
@@ -180,15 +210,32 @@ impl WgpuBackend {
     }
 
     /// Makes the buffer; if the driver has no room, once more after all that was dropped is really gone.
-    fn create_storage(&mut self, bytes: Bytes) -> Result<wgpu::Buffer, Fault> {
-        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
-        match create(&self.generation, "storage", bytes.0, usage, false) {
+    fn create(&mut self, label: &'static str, bytes: Bytes, usage: BufferUsages) -> Result<wgpu::Buffer, Fault> {
+        match create(&self.generation, label, bytes.0, usage, false) {
             Err(Fault::OutOfMemory { .. }) => {
                 self.reclaim()?;
-                create(&self.generation, "storage", bytes.0, usage, false)
+                create(&self.generation, label, bytes.0, usage, false)
             }
             made => made,
         }
+    }
+
+    /// Memory for a task: charged, and really there.
+    fn obtain(
+        &mut self,
+        label: &'static str,
+        bytes: Bytes,
+        usage: BufferUsages,
+    ) -> Result<(wgpu::Buffer, Charge), Fault> {
+        // Beyond this wgpu would call it misuse; to a task it is memory that is not there.
+        if bytes > self.buffer_limit() || self.home.injection.allocation_fails() {
+            return Err(out_of_memory(bytes));
+        }
+        self.evict_idle(bytes)?;
+        let charge =
+            Charge::new(bytes, self.home.ceiling, &self.home.gauge, &self.scope).ok_or_else(|| out_of_memory(bytes))?;
+        let raw = self.create(label, bytes, usage)?;
+        Ok((raw, charge))
     }
 
     fn reclaim(&mut self) -> Result<(), Fault> {
@@ -232,8 +279,8 @@ impl WgpuBackend {
     fn read_piece(&mut self, source: &wgpu::Buffer, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         let target = self.download.buffer.clone();
         self.encoder()?.copy_buffer_to_buffer(source, offset, &target, 0, into.len() as u64);
-        let submission = self.flush()?.ok_or_else(|| Fault::work("nothing was recorded"))?;
-        self.download.take(&self.generation, submission, into)?;
+        let completion = self.flush()?.ok_or_else(|| Fault::work("nothing was recorded"))?;
+        self.download.take(&self.generation, completion.submission.clone(), into)?;
         self.generation.health.check()
     }
 }
@@ -246,17 +293,11 @@ impl Backend for WgpuBackend {
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault> {
         self.generation.health.check()?;
         check_size(bytes)?;
-        // Beyond this wgpu would call it misuse; to a task it is memory that is not there.
-        if bytes > self.buffer_limit() || self.home.injection.allocation_fails() {
-            return Err(out_of_memory(bytes));
-        }
-        self.evict_idle(bytes)?;
-        let charge =
-            Charge::new(bytes, self.home.ceiling, &self.home.gauge, &self.scope).ok_or_else(|| out_of_memory(bytes))?;
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        let (raw, charge) = self.obtain("storage", bytes, usage)?;
         let own = GpuBuffer {
-            raw: self.create_storage(bytes)?,
-            home: Arc::clone(&self.home.gauge),
-            generation: self.generation.number,
+            raw,
+            origin: self.origin.clone(),
             tainted: Arc::default(),
             unreclaimed: Arc::clone(&self.generation.unreclaimed),
         };
@@ -311,7 +352,7 @@ impl Backend for WgpuBackend {
         let own = self.own(buffer)?;
         check_range(buffer, offset, into.len())?;
         if into.is_empty() {
-            return self.reclaim();
+            self.reclaim()?;
         }
         let mut from = offset.0;
         let piece_size = self.download.size as usize;
@@ -319,13 +360,56 @@ impl Backend for WgpuBackend {
             self.read_piece(&own.raw, from, piece)?;
             from += piece.len() as u64;
         }
+        self.kicks.all_drained();
         self.home.injection.tamper(into);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.flush()?;
-        self.generation.health.check()
+        self.generation.health.check()?;
+        self.staged.handed_over();
+        Ok(())
+    }
+
+    fn kick(&mut self) -> Result<Fence, Fault> {
+        self.generation.health.check()?;
+        self.kicks.check_limit()?;
+        self.finish()?;
+        let kicked: Kicked = self.last.clone();
+        Ok(self.kicks.fence(kicked))
+    }
+
+    fn wait(&mut self, fence: &Fence, limit: Duration) -> Result<FenceState, Fault> {
+        self.generation.health.check()?;
+        let state = match self.kicks.work_of::<Kicked>(fence)? {
+            Some(completion) => completion.wait(&self.generation, limit)?,
+            None => FenceState::Done,
+        };
+        self.generation.health.check()?;
+        Ok(fence.found(state))
+    }
+
+    fn stage_read(&mut self, buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<Readback, Fault> {
+        self.generation.health.check()?;
+        let own = self.own(buffer)?;
+        check_readback(buffer, offset, bytes)?;
+        let (raw, charge) = self.obtain("readback", bytes, GpuReadback::USAGE)?;
+        self.generation.tick()?;
+        self.encoder()?.copy_buffer_to_buffer(&own.raw, offset.0, &raw, 0, bytes.0);
+        let copied_by = CopiedBy::default();
+        self.copied.push(Arc::clone(&copied_by));
+        let unreclaimed = Arc::clone(&self.generation.unreclaimed);
+        Ok(self.staged.record(GpuReadback { raw, copied_by, unreclaimed, collected: false }, charge))
+    }
+
+    fn collect(&mut self, readback: Readback, into: &mut [u8]) -> Result<(), Fault> {
+        self.generation.health.check()?;
+        let (own, _charge) = self.staged.collect::<GpuReadback>(readback, into)?;
+        own.collect(&self.generation, into)?;
+        self.generation.health.check()?;
+        self.home.injection.tamper(into);
+        Ok(())
     }
 
     fn abandon(&mut self) {
@@ -361,8 +445,24 @@ mod tests {
             assert_eq!(gauge.now(), Bytes::ZERO);
         }
         assert!(gauge.peak() > Bytes::ZERO, "it was charged before it failed");
-        let slot = WgpuBackend::open(home(Sizes::for_capacity(Bytes::mib(64), 2)), generation);
-        assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(Sizes::for_capacity(Bytes::mib(64), 2).total()));
+        let sizes = Sizes::for_capacity(Bytes::mib(64), 2);
+        let slot = WgpuBackend::open(home(sizes), generation);
+        assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(sizes.total() + sizes.fetch()));
         assert_eq!(gauge.now(), Bytes::ZERO);
+    }
+
+    #[test]
+    fn a_readback_that_never_came_is_unreclaimed_and_one_that_came_is_not() {
+        let sizes = Sizes::for_capacity(Bytes::mib(64), 2);
+        let home = Home { gauge: Arc::default(), ceiling: Bytes::MAX, sizes, injection: Arc::default() };
+        let generation = Arc::new(Generation::of_any_gpu());
+        let mut slot = WgpuBackend::open(home, Arc::clone(&generation)).unwrap();
+        let buffer = slot.allocate(Bytes(64)).unwrap();
+        let [came, dropped] = [16, 20].map(|bytes| slot.stage_read(&buffer, Bytes::ZERO, Bytes(bytes)).unwrap());
+        slot.finish().unwrap();
+        slot.collect(came, &mut [0; 16]).unwrap();
+        assert_eq!(generation.unreclaimed.load(Relaxed), 0);
+        drop(dropped);
+        assert_eq!(generation.unreclaimed.load(Relaxed), 20);
     }
 }

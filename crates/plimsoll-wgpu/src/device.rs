@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use plimsoll_core::{Bytes, DeviceKind, Fault};
 use plimsoll_runtime::gauge::Gauge;
-use plimsoll_runtime::{Backend, Device, DeviceFacts, MemoryReading};
+use plimsoll_runtime::misuse::check_range;
+use plimsoll_runtime::{Backend, Buffer, Device, DeviceFacts, MemoryReading, Origin};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::backend::{Home, WgpuBackend};
+use crate::backend::{GpuBuffer, Home, WgpuBackend};
 use crate::discover::{Record, find};
+use crate::fetch::Fetcher;
 use crate::generation::Generation;
 use crate::inject::FaultInjection;
 use crate::logical::Slots;
@@ -110,6 +112,17 @@ impl WgpuDevice {
         self.life().adapter.clone()
     }
 
+    /// What slots and fetches need of it.
+    fn home(&self) -> Home {
+        Home {
+            gauge: Arc::clone(&self.gauge),
+            // Read again each time: a card that could not be asked before may tell by now.
+            ceiling: capacity(self.adapter().as_ref(), &self.record, self.card.len(), self.limit),
+            sizes: self.sizes,
+            injection: Arc::clone(&self.injection),
+        }
+    }
+
     /// Faults on purpose, for tests.
     #[doc(hidden)]
     pub fn injection(&self) -> &FaultInjection {
@@ -137,7 +150,7 @@ impl Device for WgpuDevice {
     }
 
     fn overhead(&self) -> Bytes {
-        Bytes(self.sizes.total().0 * self.facts.slots as u64)
+        Bytes(self.sizes.total().0 * self.facts.slots as u64) + self.sizes.fetch()
     }
 
     fn width_first(&self) -> Option<usize> {
@@ -146,14 +159,16 @@ impl Device for WgpuDevice {
 
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         let generation = self.generation()?;
-        let home = Home {
-            gauge: Arc::clone(&self.gauge),
-            // Read again with each slot: a card that could not be asked before may tell by now.
-            ceiling: capacity(self.adapter().as_ref(), &self.record, self.card.len(), self.limit),
-            sizes: self.sizes,
-            injection: Arc::clone(&self.injection),
-        };
-        Ok(Box::new(WgpuBackend::open(home, generation)?))
+        Ok(Box::new(WgpuBackend::open(self.home(), generation)?))
+    }
+
+    fn fetch(&self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+        let generation = self.generation()?;
+        generation.health.check()?;
+        let own = GpuBuffer::of(buffer, &Origin::new(&self.gauge, generation.number))?;
+        check_range(buffer, offset, into.len())?;
+        Fetcher::of(&generation, || self.home())?.fetch(&generation, &own.raw, offset.0, into)?;
+        generation.health.check()
     }
 
     fn reopen(&self) -> Result<(), Fault> {

@@ -4,13 +4,15 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment, Nanos};
 use wgpu::{ErrorFilter, PollError, PollType, SubmissionIndex};
 
+use crate::completion::{Completion, Signal};
+use crate::fetch::Fetcher;
 use crate::health::Health;
 use crate::pipelines::Pipelines;
 
@@ -22,6 +24,11 @@ pub(crate) struct Generation {
     pub(crate) device: wgpu::Device,
     /// Always there, except while dropping.
     queue: Option<wgpu::Queue>,
+    /// Held from a submission until its callback is registered, which otherwise could be a later submission's.
+    submitting: Mutex<()>,
+    last_answer: Arc<Mutex<Instant>>,
+    /// The staging buffer of [`plimsoll_runtime::Device::fetch`], while somebody keeps it.
+    pub(crate) fetcher: Mutex<Weak<Fetcher>>,
     pub(crate) health: Arc<Health>,
     pub(crate) pipelines: Pipelines,
     /// Bytes of dropped buffers that wgpu may still hold, because work that names them is not known to be done.
@@ -53,6 +60,9 @@ impl Generation {
             number: LIVES.fetch_add(1, Relaxed),
             device,
             queue: Some(queue),
+            submitting: Mutex::default(),
+            last_answer: Arc::new(Mutex::new(Instant::now())),
+            fetcher: Mutex::default(),
             health,
             pipelines: Pipelines::default(),
             unreclaimed: Arc::default(),
@@ -66,12 +76,34 @@ impl Generation {
         Bytes(limits.max_buffer_size.min(limits.max_storage_buffer_binding_size) & !3)
     }
 
+    /// Where commands are recorded.
+    pub(crate) fn encoder(&self) -> Result<wgpu::CommandEncoder, Fault> {
+        self.call(Bytes::ZERO, || self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default()))
+    }
+
     /// Hands recorded work to the device.
-    pub(crate) fn submit(&self, encoder: wgpu::CommandEncoder) -> Result<SubmissionIndex, Fault> {
+    pub(crate) fn submit(&self, encoder: wgpu::CommandEncoder) -> Result<Completion, Fault> {
         let queue = self.queue.as_ref().ok_or_else(|| Fault::DeviceLost { detail: "closed".to_owned() })?;
-        let index = self.call(Bytes::ZERO, || queue.submit([encoder.finish()]))?;
+        let signal = Arc::new(Signal::default());
+        let (on_done, last_answer) = (Arc::clone(&signal), Arc::clone(&self.last_answer));
+        let turn = lock(&self.submitting);
+        let submission = self.call(Bytes::ZERO, || {
+            let submission = queue.submit([encoder.finish()]);
+            queue.on_submitted_work_done(move || {
+                *lock(&last_answer) = Instant::now();
+                on_done.set();
+            });
+            submission
+        });
+        drop(turn);
+        let completion = Completion::new(submission?, signal);
         self.health.check()?;
-        Ok(index)
+        Ok(completion)
+    }
+
+    /// When it was last heard to have done something.
+    pub(crate) fn last_answer(&self) -> Instant {
+        *lock(&self.last_answer)
     }
 
     /// Calls wgpu. What it says against the call, and even a panic, comes out as a fault.
@@ -112,14 +144,17 @@ impl Generation {
     fn poll(&self, how: PollType) -> Result<(), Fault> {
         match catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
             Ok(Ok(_)) => {}
-            Ok(Err(PollError::Timeout)) => {
-                self.health.stall(format!("no answer for {}", Nanos::from(self.answer_timeout)));
-                return Err(Fault::Stalled { after: self.answer_timeout.into() });
-            }
+            Ok(Err(PollError::Timeout)) => return Err(self.stalled()),
             Ok(Err(PollError::WrongSubmissionIndex(..))) => self.health.lose("it refused the work"),
             Err(panic) => self.health.lose(panic_text(&*panic)),
         }
         self.health.check()
+    }
+
+    /// It did not answer in time, and counts as lost from now on.
+    pub(crate) fn stalled(&self) -> Fault {
+        self.health.stall(format!("no answer for {}", Nanos::from(self.answer_timeout)));
+        Fault::Stalled { after: self.answer_timeout.into() }
     }
 
     /// Waits for all work that was handed over; afterwards wgpu holds nothing of it that was dropped before.
@@ -149,6 +184,11 @@ impl Drop for Generation {
         // A device that fails while it is closed is gone either way.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
     }
+}
+
+/// What is guarded here is set in single steps, so a panic leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Without these wgpu would panic on an error outside a scope, and tell nobody of a loss.

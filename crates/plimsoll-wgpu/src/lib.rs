@@ -16,14 +16,17 @@
 //! ```
 
 mod backend;
+mod completion;
 mod device;
 mod discover;
+mod fetch;
 mod generation;
 mod health;
 mod inject;
 mod logical;
 mod memory;
 mod pipelines;
+mod readback;
 mod staging;
 mod workgroup_memory;
 

@@ -25,6 +25,9 @@ impl Sizes {
     /// Above this a copy takes far longer than its submission: more would not be faster.
     const CHUNK_MAX: u64 = 4 << 20;
     const POISON_MAX: u64 = 256 << 10;
+    /// Of the buffer through which values leave for other devices: they go in pieces, one after the other, and what more
+    /// would gain is little beside the copy.
+    const FETCH_MAX: u64 = 1 << 20;
     /// The parameters of one launch.
     pub(crate) const UNIFORM: u64 = plimsoll_runtime::Kernel::PARAMS_LIMIT as u64;
 
@@ -39,6 +42,16 @@ impl Sizes {
     #[cfg(test)]
     pub(crate) fn that_fail_half_way() -> Self {
         Self { chunk: Self::CHUNK_MIN, poison: 1 << 50 }
+    }
+
+    /// The buffer that all who fetch share.
+    pub(crate) fn fetch(self) -> Bytes {
+        Bytes(self.chunk.min(Self::FETCH_MAX))
+    }
+
+    /// The download buffer of a slot.
+    pub(crate) fn download(self) -> u64 {
+        self.chunk
     }
 
     /// All that a slot holds besides its tasks' buffers.
@@ -174,9 +187,9 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    pub(crate) fn new(generation: &Generation, sizes: Sizes) -> Result<Self, Fault> {
+    pub(crate) fn new(generation: &Generation, size: u64) -> Result<Self, Fault> {
         let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
-        Ok(Self { buffer: create(generation, "download", sizes.chunk, usage, false)?, size: sizes.chunk })
+        Ok(Self { buffer: create(generation, "download", size, usage, false)?, size })
     }
 
     /// Copies out what the submission has put here.
@@ -186,18 +199,28 @@ impl Download {
         submission: SubmissionIndex,
         into: &mut [u8],
     ) -> Result<(), Fault> {
-        let length = into.len() as u64;
-        map(generation, &self.buffer, MapMode::Read, length, submission)?;
-        let copied = match self.buffer.get_mapped_range(..length) {
-            Ok(view) => {
-                into.copy_from_slice(&view);
-                Ok(())
-            }
-            Err(error) => Err(lost(error)),
-        };
-        self.buffer.unmap();
-        copied
+        take(generation, &self.buffer, submission, into)
     }
+}
+
+/// Copies out what the submission has put into a buffer that can be mapped.
+pub(crate) fn take(
+    generation: &Generation,
+    buffer: &wgpu::Buffer,
+    submission: SubmissionIndex,
+    into: &mut [u8],
+) -> Result<(), Fault> {
+    let length = into.len() as u64;
+    map(generation, buffer, MapMode::Read, length, submission)?;
+    let copied = match buffer.get_mapped_range(..length) {
+        Ok(view) => {
+            into.copy_from_slice(&view);
+            Ok(())
+        }
+        Err(error) => Err(lost(error)),
+    };
+    buffer.unmap();
+    copied
 }
 
 /// The device's own copy of the poison pattern, copied from to fill outputs: no kernel to compile, no binding limit.
@@ -213,7 +236,8 @@ mod tests {
     fn all_slots_together_stay_within_an_eighth_of_the_device() {
         for capacity in [Bytes::mib(8), Bytes::mib(64), Bytes::gib(1), Bytes::gib(80)] {
             for slots in 1..=4 {
-                let held = Bytes(slots * Sizes::for_capacity(capacity, slots as usize).total().0);
+                let sizes = Sizes::for_capacity(capacity, slots as usize);
+                let held = Bytes(slots * sizes.total().0) + sizes.fetch();
                 assert!(held.0 <= capacity.0 / 8, "{capacity}: {held} for {slots}");
             }
         }

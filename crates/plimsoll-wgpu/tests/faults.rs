@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::probe::{Blur, blur_full};
-use plimsoll_runtime::{Access, Backend, Buffer, Device, Kernel, Launch, check};
+use plimsoll_runtime::{Access, Backend, Buffer, Device, FenceState, Kernel, Launch, check};
 use plimsoll_wgpu::{OpenOptions, WgpuDevice, discover};
 
 fn open(options: &OpenOptions) -> Vec<Arc<WgpuDevice>> {
@@ -60,6 +60,31 @@ fn slots_that_wait_beside_each_other_all_get_their_answers() {
             scope.spawn(|| {
                 let mut slot = gpu.open_backend().unwrap();
                 (0..2_000).for_each(|_| check::known_answer(&mut *slot).unwrap());
+            });
+        }
+    });
+}
+
+/// Fences are asked and waited for with short limits, while other slots hand work over and empty the queue.
+#[test]
+fn slots_that_wait_for_moments_beside_each_other_never_lose_the_device() {
+    let gpu = small();
+    thread::scope(|scope| {
+        for seed in 0..4_u8 {
+            let gpu = &gpu;
+            scope.spawn(move || {
+                let mut slot = gpu.open_backend().unwrap();
+                let buffer = slot.allocate(Bytes(64)).unwrap();
+                for round in 0..1_000_u64 {
+                    slot.write(&buffer, Bytes::ZERO, &[seed; 64]).unwrap();
+                    let readback = slot.stage_read(&buffer, Bytes::ZERO, Bytes(64)).unwrap();
+                    let fence = slot.kick().unwrap();
+                    let limit = Duration::from_micros(round % 3 * 20);
+                    while slot.wait(&fence, limit).unwrap() == FenceState::UnderWay {}
+                    let mut into = [0; 64];
+                    slot.collect(readback, &mut into).unwrap();
+                    assert_eq!(into, [seed; 64]);
+                }
             });
         }
     });
@@ -119,6 +144,15 @@ kernel!(
     "enable f16;
      @group(0) @binding(0) var<storage, read_write> data: array<f16>;
      @compute @workgroup_size(1) fn main() { data[0] = 1h; }"
+);
+kernel!(
+    TAKES_LONG,
+    "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+     @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+         var word = id.x + data[0];
+         for (var round = 0u; round < 60000u; round++) { word = word * 1664525u + 1013904223u; }
+         data[id.x % arrayLength(&data)] = word;
+     }"
 );
 kernel!(
     WRITES_ONE,
@@ -320,4 +354,22 @@ fn a_device_that_does_not_answer_in_time_is_stalled_and_can_be_reopened() {
     assert!(matches!(slot.allocate(Bytes(4)), Err(Fault::DeviceLost { .. })));
     gpu.reopen().unwrap();
     gpu.open_backend().unwrap().allocate(Bytes(4)).unwrap();
+}
+
+/// Who only asks is told in the end, as is who waits.
+#[test]
+fn a_device_that_does_not_answer_is_stalled_for_who_asks_again_and_again() {
+    let gpu = open(&OpenOptions::default().with_answer_timeout(Duration::from_millis(1))).remove(0);
+    let mut slot = gpu.open_backend().unwrap();
+    let buffer = slot.allocate(Bytes(64)).unwrap();
+    slot.launch(&Launch { groups: [4096, 1, 1], ..one_group(&TAKES_LONG, &[&buffer]) }).unwrap();
+    let fence = slot.kick().unwrap();
+    let fault = loop {
+        match slot.wait(&fence, Duration::ZERO) {
+            Ok(state) => assert_eq!(state, FenceState::UnderWay),
+            Err(fault) => break fault,
+        }
+    };
+    assert!(matches!(fault, Fault::Stalled { .. }), "{fault:?}");
+    assert!(matches!(slot.wait(&fence, Duration::ZERO), Err(Fault::DeviceLost { .. })));
 }

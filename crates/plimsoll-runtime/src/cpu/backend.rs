@@ -4,13 +4,17 @@
 //! wait for each other.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
 
 use crate::backend::{Backend, Buffer, Launch, POISON};
+use crate::fence::{Fence, FenceState, Kicks};
 use crate::gauge::{Charge, Gauge};
 use crate::kernel::{Access, Twin, Words};
-use crate::misuse::{Misuse, check_launch, check_range, check_size};
+use crate::misuse::{Misuse, check_launch, check_range, check_readback, check_size};
+use crate::origin::Origin;
+use crate::readback::{Readback, Staged};
 
 /// One core's way to memory.
 #[derive(Debug)]
@@ -18,25 +22,70 @@ pub struct CpuBackend {
     device: Arc<Gauge>,
     scope: Arc<Gauge>,
     ceiling: Bytes,
+    origin: Origin,
+    kicks: Kicks,
+    staged: Staged,
 }
 
-/// What a [`Buffer`] of this backend holds. The gauge tells whose it is: there is one per device.
+/// What a [`Buffer`] of this backend holds.
 #[derive(Debug)]
 struct CpuBuffer {
     words: RwLock<Vec<u32>>,
-    home: Arc<Gauge>,
+    origin: Origin,
+}
+
+/// The CPU that is charged on this gauge. It is never lost, so it has one life.
+fn origin(device: &Arc<Gauge>) -> Origin {
+    Origin::new(device, 0)
+}
+
+fn own<'a>(buffer: &'a Buffer, origin: &Origin) -> Result<&'a CpuBuffer, Fault> {
+    let own = buffer.content::<CpuBuffer>().ok_or(Misuse::Foreign("buffer"))?;
+    origin.check(&own.origin, "buffer")?;
+    Ok(own)
+}
+
+/// Copies bytes out of a buffer of the CPU that is charged on this gauge. Whatever was launched is done.
+pub(super) fn fetch(device: &Arc<Gauge>, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+    copy_out(own(buffer, &origin(device))?, buffer, offset, into)
+}
+
+fn copy_out(own: &CpuBuffer, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+    check_range(buffer, offset, into.len())?;
+    into.copy_from_slice(&bytemuck::cast_slice(&read_lock(own))[offset.0 as usize..][..into.len()]);
+    Ok(())
 }
 
 impl CpuBackend {
     /// A slot that charges `device` and allocates up to `ceiling` bytes on it.
     pub fn new(device: Arc<Gauge>, ceiling: Bytes) -> Self {
-        Self { device, scope: Arc::default(), ceiling }
+        let origin = origin(&device);
+        let (kicks, staged) = (Kicks::new(origin.clone()), Staged::new(origin.clone()));
+        Self { device, scope: Arc::default(), ceiling, origin, kicks, staged }
     }
 
-    fn own<'a>(&self, buffer: &'a Buffer) -> Result<&'a CpuBuffer, Misuse> {
-        let own = buffer.content::<CpuBuffer>().ok_or(Misuse::ForeignBuffer)?;
-        if Arc::ptr_eq(&own.home, &self.device) { Ok(own) } else { Err(Misuse::ForeignBuffer) }
+    fn own<'a>(&self, buffer: &'a Buffer) -> Result<&'a CpuBuffer, Fault> {
+        own(buffer, &self.origin)
     }
+
+    /// Promises memory for `bytes`.
+    fn charge(&self, bytes: Bytes) -> Result<Charge, Fault> {
+        Charge::new(bytes, self.ceiling, &self.device, &self.scope).ok_or_else(|| out_of_memory(bytes))
+    }
+}
+
+fn out_of_memory(wanted: Bytes) -> Fault {
+    Fault::OutOfMemory { moment: MemoryMoment::Run, wanted }
+}
+
+/// `bytes` of memory full of `fill`.
+fn filled<T: Copy>(bytes: Bytes, fill: T) -> Result<Vec<T>, Fault> {
+    let refused = || out_of_memory(bytes);
+    let count = usize::try_from(bytes.0 / size_of::<T>() as u64).map_err(|_| refused())?;
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(count).map_err(|_| refused())?;
+    memory.resize(count, fill);
+    Ok(memory)
 }
 
 // A twin that panicked may have left half an answer, which is its task's to discard; the words are still words.
@@ -105,13 +154,8 @@ impl Backend for CpuBackend {
 
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault> {
         check_size(bytes)?;
-        let refused = || Fault::OutOfMemory { moment: MemoryMoment::Run, wanted: bytes };
-        let charge = Charge::new(bytes, self.ceiling, &self.device, &self.scope).ok_or_else(refused)?;
-        let count = usize::try_from(bytes.0 / 4).map_err(|_| refused())?;
-        let mut words = Vec::new();
-        words.try_reserve_exact(count).map_err(|_| refused())?;
-        words.resize(count, POISON);
-        let content = CpuBuffer { words: RwLock::new(words), home: Arc::clone(&self.device) };
+        let charge = self.charge(bytes)?;
+        let content = CpuBuffer { words: RwLock::new(filled(bytes, POISON)?), origin: self.origin.clone() };
         Ok(Buffer::new(Box::new(content), charge))
     }
 
@@ -138,18 +182,48 @@ impl Backend for CpuBackend {
     }
 
     fn read(&mut self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
-        let own = self.own(buffer)?;
-        check_range(buffer, offset, into.len())?;
-        into.copy_from_slice(&bytemuck::cast_slice(&read_lock(own))[offset.0 as usize..][..into.len()]);
+        copy_out(self.own(buffer)?, buffer, offset, into)?;
+        self.kicks.all_drained();
         Ok(())
     }
 
     /// Every call took effect when it was made.
     fn finish(&mut self) -> Result<(), Fault> {
+        self.staged.handed_over();
         Ok(())
     }
 
-    fn abandon(&mut self) {}
+    fn kick(&mut self) -> Result<Fence, Fault> {
+        self.kicks.check_limit()?;
+        self.finish()?;
+        Ok(self.kicks.fence(()))
+    }
+
+    /// Done when it was kicked.
+    fn wait(&mut self, fence: &Fence, _: Duration) -> Result<FenceState, Fault> {
+        self.kicks.work_of::<()>(fence)?;
+        Ok(fence.found(FenceState::Done))
+    }
+
+    /// Copies at once: what comes later does not change it.
+    fn stage_read(&mut self, buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<Readback, Fault> {
+        let own = self.own(buffer)?;
+        check_readback(buffer, offset, bytes)?;
+        let charge = self.charge(bytes)?;
+        let mut copy: Vec<u8> = filled(bytes, 0)?;
+        copy_out(own, buffer, offset, &mut copy)?;
+        Ok(self.staged.record(copy, charge))
+    }
+
+    fn collect(&mut self, readback: Readback, into: &mut [u8]) -> Result<(), Fault> {
+        let (copy, _charge) = self.staged.collect::<Vec<u8>>(readback, into)?;
+        into.copy_from_slice(&copy);
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.staged.abandoned();
+    }
 
     fn charge_to(&mut self, scope: Arc<Gauge>) -> Arc<Gauge> {
         std::mem::replace(&mut self.scope, scope)

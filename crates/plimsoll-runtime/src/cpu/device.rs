@@ -7,10 +7,10 @@ use std::thread;
 
 use plimsoll_core::{Bytes, DeviceKind, Fault};
 
-use super::backend::CpuBackend;
+use super::backend::{CpuBackend, fetch};
 use super::identity::CpuIdentity;
 use super::memory;
-use crate::backend::Backend;
+use crate::backend::{Backend, Buffer};
 use crate::device::{Device, DeviceFacts, MemoryReading, Nature};
 use crate::gauge::Gauge;
 
@@ -65,6 +65,10 @@ impl Device for CpuDevice {
 
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         Ok(Box::new(CpuBackend::new(Arc::clone(&self.gauge), self.ceiling)))
+    }
+
+    fn fetch(&self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+        fetch(&self.gauge, buffer, offset, into)
     }
 
     /// The CPU is never lost while we run on it.

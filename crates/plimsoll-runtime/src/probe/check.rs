@@ -44,6 +44,7 @@ fn describe(at: usize, got: u32, wanted: u32) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use plimsoll_core::Bytes;
 
@@ -51,7 +52,9 @@ mod tests {
     use crate::backend::{Buffer, Launch};
     use crate::cpu::CpuDevice;
     use crate::device::Device;
+    use crate::fence::{Fence, FenceState};
     use crate::gauge::Gauge;
+    use crate::readback::Readback;
 
     /// A backend that calculates rightly and then tampers with what is read.
     struct Liar<F> {
@@ -82,6 +85,20 @@ mod tests {
         }
         fn finish(&mut self) -> Result<(), Fault> {
             self.inner.finish()
+        }
+        fn kick(&mut self) -> Result<Fence, Fault> {
+            self.inner.kick()
+        }
+        fn wait(&mut self, fence: &Fence, limit: Duration) -> Result<FenceState, Fault> {
+            self.inner.wait(fence, limit)
+        }
+        fn stage_read(&mut self, buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<Readback, Fault> {
+            self.inner.stage_read(buffer, offset, bytes)
+        }
+        fn collect(&mut self, readback: Readback, into: &mut [u8]) -> Result<(), Fault> {
+            self.inner.collect(readback, into)?;
+            (self.tamper)(bytemuck::cast_slice_mut(into));
+            Ok(())
         }
         fn abandon(&mut self) {
             self.inner.abandon();

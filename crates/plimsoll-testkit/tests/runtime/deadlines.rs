@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, Footprint, TaskError};
-use plimsoll_runtime::{Device, DeviceFacts, MemoryReading, Orchestrator, Task};
+use plimsoll_runtime::{Buffer, Device, DeviceFacts, MemoryReading, Orchestrator, Task};
 
 use crate::bounded::{Gate, bounded, eventually, within};
 use crate::scripted::{FIRST, Piece, Scripted, anywhere, as_device, virtual_gpu};
@@ -120,6 +120,9 @@ impl Device for Hanging {
     }
     fn open_backend(&self) -> Result<Box<dyn plimsoll_runtime::Backend>, Fault> {
         self.inner.open_backend()
+    }
+    fn fetch(&self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+        self.inner.fetch(buffer, offset, into)
     }
     fn reopen(&self) -> Result<(), Fault> {
         self.asked.open();

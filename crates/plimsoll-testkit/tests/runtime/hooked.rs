@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use plimsoll_core::Fault;
-use plimsoll_runtime::{Backend, Device, DeviceFacts, MemoryReading};
+use plimsoll_core::{Bytes, Fault};
+use plimsoll_runtime::{Backend, Buffer, Device, DeviceFacts, MemoryReading};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 #[derive(Default)]
@@ -109,6 +109,10 @@ impl Device for Hooked {
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         (self.on_open)()?;
         self.inner.open_backend()
+    }
+
+    fn fetch(&self, buffer: &Buffer, offset: Bytes, into: &mut [u8]) -> Result<(), Fault> {
+        self.inner.fetch(buffer, offset, into)
     }
 
     fn reopen(&self) -> Result<(), Fault> {
