@@ -198,6 +198,17 @@ pub enum SubmitRefusal {
         /// How many it holds.
         limit: usize,
     },
+    /// Too many items of a pipeline are under way. Take results out, then submit again.
+    #[error("{items} items or {bytes} of this pipeline are under way; take results out, then submit again")]
+    FlowFull {
+        /// How many items may be.
+        items: usize,
+        /// How many bytes they may have.
+        bytes: Bytes,
+    },
+    /// The pipeline's work was cancelled, or ended by an item that failed.
+    #[error("this pipeline's work was cancelled, or ended by an item that failed; begin another one")]
+    FlowEnded,
     /// Work is no longer accepted.
     #[error("the orchestrator is shutting down")]
     ShuttingDown,

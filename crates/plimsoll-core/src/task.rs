@@ -29,6 +29,17 @@ impl Priority {
     /// Someone is waiting for it: another name for [`Priority::High`].
     pub const USER_FACING: Self = Self::High;
 
+    /// The priority of a level; the highest for what is beyond.
+    pub fn of_level(level: u8) -> Self {
+        match level {
+            0 => Self::Background,
+            1 => Self::Low,
+            2 => Self::Normal,
+            3 => Self::High,
+            _ => Self::Critical,
+        }
+    }
+
     /// 0 for the lowest.
     pub fn level(self) -> usize {
         self as usize

@@ -39,6 +39,11 @@ impl Buffer {
     pub fn bytes(&self) -> Bytes {
         self.charge.bytes()
     }
+
+    /// From now on its bytes count on this gauge instead of the one of whoever allocated it.
+    pub(crate) fn charge_to(&mut self, gauge: &Arc<Gauge>) {
+        self.charge.move_to(gauge);
+    }
 }
 
 /// One kernel over some buffers.

@@ -65,6 +65,13 @@ impl Charge {
         Some(Self { bytes, device: Arc::clone(device), scope: Arc::clone(scope) })
     }
 
+    /// From now on they count for somebody else.
+    pub(crate) fn move_to(&mut self, scope: &Arc<Gauge>) {
+        scope.try_add(self.bytes, Bytes::MAX);
+        self.scope.take_off(self.bytes);
+        self.scope = Arc::clone(scope);
+    }
+
     /// The bytes charged.
     pub fn bytes(&self) -> Bytes {
         self.bytes

@@ -79,7 +79,7 @@ impl<W: Workload> Inbox<W> {
             let reason = SubmitRefusal::InboxFull { limit: self.limits.inbox };
             return Err(TaskRefused { task: Box::new(task), reason });
         }
-        let id = task_path::submit_one(&self.shared, &self.channel, task, wait)?;
+        let id = task_path::submit_one(&self.shared, &self.channel, task, wait, None)?;
         self.outstanding += 1;
         Ok(id)
     }
@@ -96,7 +96,7 @@ impl<W: Workload> Inbox<W> {
     }
 
     pub(crate) fn describe(&self, task: Task<W>, tag: u64) -> Described {
-        let (spec, job) = task_path::describe(&self.shared, &self.channel, task, tag);
+        let (spec, job) = task_path::describe(&self.shared, &self.channel, task, tag, None);
         (spec, job)
     }
 
@@ -152,7 +152,7 @@ impl<W: Workload> Drop for Inbox<W> {
     fn drop(&mut self) {
         self.arrived.append(&mut self.channel.reply.close());
         if self.outstanding > self.arrived.len() {
-            task_path::cancel_all(&self.shared, &self.channel);
+            task_path::cancel_all(&self.shared, self.channel.address());
         }
         // One by one: a result that panics when it goes takes no other with it.
         self.arrived.drain(..).for_each(|completion| quietly(move || drop(completion)));

@@ -3,16 +3,19 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use plimsoll_core::scheduler::{Host, Report};
-use plimsoll_core::{Bytes, Fault, Rung, TaskError, TaskId};
+use plimsoll_core::{Bytes, Fault, Priority, Rung, TaskError, TaskId};
+use smallvec::SmallVec;
 
 use crate::backend::Backend;
 use crate::completions::CompletionQueue;
 use crate::gauge::Gauge;
+use crate::pipeline::{Group, Item, Then};
 use crate::task::NamedReferences;
-use crate::task_path::Known;
+use crate::task_path::{Described, Known};
+use crate::value::{AtHand, KeptBuffers, Value};
 use crate::workload::{Cancellation, Context, Prepared, Session, Workload};
 
 /// What the scheduler carries for the runtime.
@@ -22,6 +25,7 @@ impl Host for Runtime {
     type Job = Arc<dyn Job>;
     type Session = OpenSession;
     type Prepared = PreparedReference;
+    type Value = KeptBuffers;
 }
 
 /// A session of any workload, and the bytes it holds.
@@ -43,6 +47,19 @@ impl PreparedReference {
     }
 }
 
+/// What a task gave.
+pub(crate) struct Ran {
+    pub(crate) output: Output,
+    /// Buffers that stay as its value.
+    pub(crate) kept: Option<KeptBuffers>,
+}
+
+/// The output of a task: for whoever asked for it, or for the next stage of its pipeline.
+pub(crate) enum Output {
+    Last(Box<dyn Any + Send>),
+    Next(Box<Described>),
+}
+
 /// How a task ended, type-erased.
 pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
 
@@ -51,15 +68,24 @@ pub(crate) trait Job: Send + Sync {
     fn open_session(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
     /// Prepares the `at`-th of its references that differ.
     fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
-    /// Runs with its references that differ, prepared.
+    /// Runs with its references that differ, prepared, and its values at hand.
     fn run(
         &self,
         session: &mut OpenSession,
         references: &[Prepared],
+        values: AtHand<'_>,
         backend: &mut dyn Backend,
-    ) -> Result<Box<dyn Any + Send>, Fault>;
+    ) -> Result<Ran, Fault>;
+    /// It was taken in: the scheduler counts it as a reader of its values from now on.
+    fn spend_values(&self);
+    /// Whether the group that it belongs to has been ended: nothing more of it is taken in.
+    fn is_of_an_ended_group(&self) -> bool;
+    /// If it is a stage of this item, the stages after it are at least this urgent. Says whether it is.
+    fn raise(&self, item: u64, priority: Priority) -> bool;
     /// The result goes to whoever asked for it.
     fn deliver(&self, task: TaskId, end: End, another_follows: bool);
+    /// It was not taken in: whoever asked is told so.
+    fn refuse(&self, error: TaskError);
     /// Which completions the result goes to, to tell whether two results go to the same.
     fn reply_address(&self) -> usize;
     /// From now on the work may stop.
@@ -102,16 +128,34 @@ pub(crate) struct Completion<O> {
 pub(crate) struct ReplyChannel<W: Workload> {
     pub(crate) known: Arc<Known<W>>,
     pub(crate) reply: Arc<CompletionQueue<Completion<W::Output>>>,
+    /// The stage that follows this one, in a pipeline.
+    pub(crate) then: Option<Arc<dyn Then<W>>>,
+    /// The pipeline's work that this is a stage of.
+    pub(crate) group: Option<Arc<Group>>,
 }
 
 impl<W: Workload> ReplyChannel<W> {
     pub(crate) fn new(known: &Arc<Known<W>>) -> Arc<Self> {
-        Arc::new(Self { known: Arc::clone(known), reply: Arc::new(CompletionQueue::new()) })
+        Arc::new(Self { known: Arc::clone(known), reply: Arc::new(CompletionQueue::new()), then: None, group: None })
     }
 
-    /// Tells it from every other caller's while it lives.
-    pub(crate) fn address(self: &Arc<Self>) -> usize {
-        Arc::as_ptr(self).addr()
+    /// Tells it from every other caller's while it lives; all stages of one pipeline's work have the same.
+    pub(crate) fn address(&self) -> usize {
+        self.group.as_ref().map_or(std::ptr::from_ref(self).addr(), |group| Arc::as_ptr(group).addr())
+    }
+
+    /// The result of a task goes to whoever asked for it; a failure of any stage ends its item there.
+    pub(crate) fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
+        match &self.then {
+            Some(then) => then.fail(tag, failure, another_follows),
+            None => {
+                let is_first = self.group.as_ref().is_some_and(|group| group.item_failed());
+                self.reply.post(Completion { tag, result: Err(failure) }, another_follows);
+                if is_first && let Some(group) = &self.group {
+                    group.end();
+                }
+            }
+        }
     }
 }
 
@@ -119,7 +163,12 @@ pub(crate) struct TypedJob<W: Workload> {
     pub(crate) channel: Arc<ReplyChannel<W>>,
     pub(crate) input: W::Input,
     pub(crate) references: NamedReferences<W>,
+    pub(crate) values: SmallVec<[Value; 1]>,
     pub(crate) tag: u64,
+    /// The item that it is a stage of.
+    pub(crate) item: Option<Item>,
+    /// The level that its item was raised to since.
+    pub(crate) raised: AtomicU8,
     pub(crate) stopped: AtomicBool,
 }
 
@@ -146,12 +195,30 @@ impl<W: Workload> Job for TypedJob<W> {
         &self,
         open: &mut OpenSession,
         references: &[Prepared],
+        values: AtHand<'_>,
         backend: &mut dyn Backend,
-    ) -> Result<Box<dyn Any + Send>, Fault> {
+    ) -> Result<Ran, Fault> {
         let references = &self.references.at_their_places(references)[..];
-        let mut context = Context { backend, references, cancellation: Cancellation(&self.stopped) };
+        let shared = values.shared;
+        let mut context = Context { backend, references, cancellation: Cancellation(&self.stopped), values };
         let output = self.session(open)?.run(&self.input, &mut context)?;
-        Ok(Box::new(output))
+        let kept = context.values.kept.take();
+        let output = match (&self.channel.then, self.item) {
+            (Some(then), Some(item)) => {
+                let item = item.raised(Priority::of_level(self.raised.load(Ordering::Relaxed)));
+                Output::Next(Box::new(then.describe(shared, item, self.tag, output)))
+            }
+            _ => Output::Last(Box::new(output)),
+        };
+        Ok(Ran { output, kept })
+    }
+
+    fn spend_values(&self) {
+        self.values.iter().for_each(Value::spend);
+    }
+
+    fn is_of_an_ended_group(&self) -> bool {
+        self.channel.group.as_ref().is_some_and(|group| group.has_ended())
     }
 
     fn reply_address(&self) -> usize {
@@ -164,9 +231,18 @@ impl<W: Workload> Job for TypedJob<W> {
                 let output = *output.downcast().expect("`run` of this very job boxed it");
                 Ok(Done { id, output, report })
             }
-            Err(error) => Err(TaskFailure { id: Some(id), error }),
+            Err(error) => return self.channel.fail(self.tag, TaskFailure { id: Some(id), error }, another_follows),
         };
         self.channel.reply.post(Completion { tag: self.tag, result }, another_follows);
+    }
+
+    fn raise(&self, item: u64, priority: Priority) -> bool {
+        self.raised.fetch_max(if self.tag == item { priority.level() as u8 } else { 0 }, Ordering::Relaxed);
+        self.tag == item
+    }
+
+    fn refuse(&self, error: TaskError) {
+        self.channel.fail(self.tag, TaskFailure { id: None, error }, false);
     }
 
     fn stop(&self) {

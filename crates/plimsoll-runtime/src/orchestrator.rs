@@ -17,6 +17,7 @@ use crate::inbox::Inbox;
 use crate::job::{ReplyChannel, TaskFailure, TaskResult};
 use crate::learnt::{self, Learning};
 use crate::lease::Lease;
+use crate::pipeline::{Flow, Pipeline, RunPipeline};
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
 use crate::task::{Pin, Reference, SetMember, Task};
@@ -200,7 +201,7 @@ impl Orchestrator {
         wait: Wait,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
         let channel = ReplyChannel::new(&workload.known);
-        let id = task_path::submit_one(&self.shared, &channel, task, wait)?;
+        let id = task_path::submit_one(&self.shared, &channel, task, wait, None)?;
         Ok(self.ticket(id, &channel))
     }
 
@@ -236,6 +237,23 @@ impl Orchestrator {
         Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) }
     }
 
+    /// Begins work on items of a pipeline.
+    pub fn flow<First: Workload, Last: Workload>(&self, pipeline: &Pipeline<First, Last>) -> Flow<First, Last> {
+        Flow::new(&self.shared, pipeline, self.limits)
+    }
+
+    /// Takes every input through a pipeline; results come as they end. Inputs are pulled while there is room.
+    pub fn run_pipeline<First: Workload, Last: Workload, I>(
+        &self,
+        pipeline: &Pipeline<First, Last>,
+        inputs: I,
+    ) -> RunPipeline<First, Last, I::IntoIter>
+    where
+        I: IntoIterator<Item = Task<First>>,
+    {
+        RunPipeline::new(self.flow(pipeline), inputs.into_iter())
+    }
+
     /// A place to submit many tasks and take their results out as they end. Whoever drops it wants nothing more of it:
     /// tasks that have not ended are cancelled.
     pub fn inbox<W: Workload>(&self, workload: &Registered<W>) -> Inbox<W> {
@@ -265,7 +283,7 @@ impl Orchestrator {
     /// was not registered here.
     pub fn why<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> Vec<Candidate> {
         self.shared.refresh_memory();
-        let (spec, _job) = task_path::describe(&self.shared, &ReplyChannel::new(&workload.known), task, 0);
+        let (spec, _job) = task_path::describe(&self.shared, &ReplyChannel::new(&workload.known), task, 0, None);
         let mut state = self.shared.lock();
         let candidates = state.scheduler.why(self.shared.now(), &spec);
         drop(state);

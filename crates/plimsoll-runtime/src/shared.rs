@@ -300,4 +300,6 @@ pub(crate) fn quietly(act: impl FnOnce()) {
 pub(crate) fn drop_quietly(discards: Discards<Runtime>) {
     discards.sessions.into_iter().for_each(|session| quietly(move || drop(session)));
     discards.references.into_iter().for_each(|reference| quietly(move || drop(reference)));
+    discards.values.into_iter().for_each(|value| quietly(move || drop(value)));
+    discards.jobs.into_iter().for_each(|job| quietly(move || drop(job)));
 }

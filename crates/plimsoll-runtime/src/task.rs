@@ -9,6 +9,7 @@ use plimsoll_core::task::{Priority, ReferenceUse};
 use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, SequenceId, TaskId};
 use smallvec::SmallVec;
 
+use crate::value::Value;
 use crate::workload::{Content, Prepared, Workload};
 
 /// One piece of a workload to do.
@@ -25,6 +26,7 @@ use crate::workload::{Content, Prepared, Workload};
 pub struct Task<W: Workload> {
     pub(crate) input: W::Input,
     pub(crate) references: SmallVec<[Reference<W>; 1]>,
+    pub(crate) values: SmallVec<[Value; 1]>,
     pub(crate) options: TaskOptions,
 }
 
@@ -52,7 +54,14 @@ pub(crate) struct TaskOptions {
 impl<W: Workload> Task<W> {
     /// A task of normal priority and full quality that may run anywhere.
     pub fn new(input: W::Input) -> Self {
-        Self { input, references: SmallVec::new(), options: TaskOptions::default() }
+        Self { input, references: SmallVec::new(), values: SmallVec::new(), options: TaskOptions::default() }
+    }
+
+    /// Reads this value, after those named before: on the device where it lies, or from a copy of it where the task runs.
+    #[must_use]
+    pub fn takes(mut self, value: Value) -> Self {
+        self.values.push(value);
+        self
     }
 
     /// Needs this reference prepared on its device, after those named before. The same content is prepared once a device,

@@ -20,11 +20,12 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{
-    Assignment, BatchOutcome, Behind, Measured, Outcome, ReferenceTurn, Report, RunId, SessionTurn, SetTask, Settled,
+    Assignment, BatchOutcome, Behind, Measured, Moved, NotTaken, Outcome, ReferenceTurn, Report, RunId, SessionTurn,
+    SetTask, Settled, ValueTurn,
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
@@ -33,14 +34,16 @@ use plimsoll_core::{
 };
 use smallvec::SmallVec;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Buffer};
 use crate::gauge::Gauge;
-use crate::job::{Job, OpenSession, PreparedReference, ReplyChannel, Runtime, TypedJob};
+use crate::job::{Job, OpenSession, Output, PreparedReference, Ran, ReplyChannel, Runtime, TypedJob};
 use crate::monitor::Guard;
 use crate::orchestrator::{SetRefused, TaskRefused};
+use crate::pipeline::Item;
 use crate::probe::check;
 use crate::shared::{Shared, Stage, State, drop_quietly, quietly};
 use crate::task::{NamedReferences, SetMember, Task};
+use crate::value::{self, AtHand, KeptBuffers, Value};
 use crate::wait::Wait;
 use crate::workload::{Prepared, Workload};
 
@@ -90,8 +93,9 @@ pub(crate) fn describe<W: Workload>(
     channel: &Arc<ReplyChannel<W>>,
     task: Task<W>,
     tag: u64,
+    item: Option<Item>,
 ) -> (TaskSpec, Arc<TypedJob<W>>) {
-    let Task { input, references, options } = task;
+    let Task { input, references, values, options } = task;
     let references = NamedReferences::new(references);
     let known = &channel.known;
     let workload = &known.workload;
@@ -108,10 +112,12 @@ pub(crate) fn describe<W: Workload>(
         rung: options.rung,
         devices: options.devices,
         after: options.after,
+        takes: values.iter().map(Value::id).collect(),
+        item: item.map(Item::stage),
         sequence: options.sequence,
     };
-    let (channel, stopped) = (Arc::clone(channel), AtomicBool::new(false));
-    (spec, Arc::new(TypedJob { channel, input, references, tag, stopped }))
+    let (channel, stopped, raised) = (Arc::clone(channel), AtomicBool::new(false), AtomicU8::new(0));
+    (spec, Arc::new(TypedJob { channel, input, references, values, tag, item, raised, stopped }))
 }
 
 /// A task on its way in.
@@ -127,7 +133,7 @@ pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Re
     let mut has_deadline = false;
     while let Some((spec, job)) = tasks.pop_front() {
         has_deadline |= spec.deadline.is_some();
-        match state.scheduler.submit(now, spec, job) {
+        match submit_described(&mut state.scheduler, now, (spec, job)) {
             Ok(task) => submitted.took(task),
             Err(back) => {
                 tasks.push_front((back.spec, back.job));
@@ -144,6 +150,22 @@ pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Re
         Some(refusal) if submitted.count == 0 => Err(refusal),
         _ => Ok(submitted),
     }
+}
+
+/// Submits one task; its claims to values are then the scheduler's to count.
+fn submit_described(
+    scheduler: &mut crate::Core,
+    now: Moment,
+    (spec, job): Described,
+) -> Result<TaskId, Box<NotTaken<Arc<dyn Job>>>> {
+    let reader = (!spec.takes.is_empty()).then(|| Arc::clone(&job));
+    let task = scheduler.submit(now, spec, job)?;
+    if let Some(reader) = reader {
+        reader.spend_values();
+        // Its own table holds it as well.
+        drop(reader);
+    }
+    Ok(task)
 }
 
 /// How many tasks were taken in, and the last of them.
@@ -166,9 +188,11 @@ pub(crate) fn submit_one<W: Workload>(
     channel: &Arc<ReplyChannel<W>>,
     task: Task<W>,
     wait: Wait,
+    item: Option<(u64, Item)>,
 ) -> Result<TaskId, TaskRefused<W>> {
     let options = task.options.clone();
-    let (spec, job) = describe(shared, channel, task, 0);
+    let (tag, item) = item.unzip();
+    let (spec, job) = describe(shared, channel, task, tag.unwrap_or(0), item);
     let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
     loop {
         let reason = match submit_all(shared, &mut tasks) {
@@ -183,7 +207,7 @@ pub(crate) fn submit_one<W: Workload>(
         if !waits || !wait_for_queue_space(shared, wait) {
             drop(tasks);
             let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-            let task = Task { input: job.input, references: job.references.into_named(), options };
+            let task = Task { input: job.input, references: job.references.into_named(), values: job.values, options };
             return Err(TaskRefused { task: Box::new(task), reason });
         }
     }
@@ -200,7 +224,7 @@ pub(crate) fn submit_set<W: Workload>(
     let mut described = Vec::with_capacity(set.len());
     for (SetMember { task, after }, channel) in set.into_iter().zip(channels) {
         let options = task.options.clone();
-        let (spec, job) = describe(shared, channel, task, 0);
+        let (spec, job) = describe(shared, channel, task, 0, None);
         let after: SmallVec<[u32; 4]> = after.into_iter().map(|before| before as u32).collect();
         described.push(SetTask { spec, job: Arc::clone(&job) as Arc<dyn Job>, after: after.clone() });
         jobs.push((job, options, after));
@@ -212,6 +236,7 @@ pub(crate) fn submit_set<W: Workload>(
     shared.release(state);
     let (reason, described) = match result {
         Ok(ids) => {
+            jobs.iter().for_each(|(job, ..)| job.spend_values());
             quietly(move || drop(jobs));
             return Ok(ids);
         }
@@ -220,7 +245,7 @@ pub(crate) fn submit_set<W: Workload>(
     drop(described);
     let members = jobs.into_iter().map(|(job, options, after)| {
         let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-        let task = Task { input: job.input, references: job.references.into_named(), options };
+        let task = Task { input: job.input, references: job.references.into_named(), values: job.values, options };
         SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
     });
     Err(SetRefused { set: members.collect(), reason })
@@ -348,11 +373,16 @@ impl Slot {
     /// One attempt at all that was taken: discard what must go, open, prepare, run one after the other. Never panics,
     /// whatever a task does.
     fn attempt(&mut self, batch: &mut Batch) -> Option<Attempted> {
-        let Assignment { run, task, job, discards, session: turn, references, .. } = batch.first.take()?;
+        let Assignment { run, task, job, discards, session: turn, references, values, .. } = batch.first.take()?;
         drop_quietly(discards);
         let mut attempted = Attempted::of(run);
         let mut times = Times { last: Instant::now() };
-        match self.bring(&job, run, turn, references, &mut attempted.measured, &mut times) {
+        let brought =
+            self.bring(&job, run, turn, references, &mut attempted.measured, &mut times).and_then(|brought| {
+                let values = self.fetch_values(values, &mut attempted, &mut times)?;
+                Ok(Brought { values, ..brought })
+            });
+        match brought {
             Ok(mut brought) => {
                 let tasks =
                     std::iter::once((task, job)).chain(batch.behind.drain(..).map(|each| (each.task, each.job)));
@@ -394,9 +424,10 @@ impl Slot {
                 attempted.not_started.push(job);
                 continue;
             }
-            match caught(|| self.run(&job, brought)) {
-                Ok(output) => {
+            match caught(|| self.run(&job, attempted.run, brought)) {
+                Ok(Ran { output, kept }) => {
                     attempted.finished.push(Finished { task, job, output });
+                    attempted.value = kept;
                     if at % LAP == 0 || tasks.peek().is_none() {
                         attempted.measured.run += times.lap();
                     }
@@ -444,8 +475,37 @@ impl Slot {
             };
             let references = self.prepare(job, run, &mut session, references, measured, times)?;
             let prepared = references.iter().map(|each| Arc::clone(&each.prepared)).collect();
-            Ok(Brought { session, references, prepared })
+            Ok(Brought { session, references, prepared, values: SmallVec::new() })
         })
+    }
+
+    /// The values that a run takes, each on this device: copies of those that lie elsewhere.
+    fn fetch_values(
+        &mut self,
+        turns: SmallVec<[ValueTurn<KeptBuffers>; 1]>,
+        attempted: &mut Attempted,
+        times: &mut Times,
+    ) -> Result<SmallVec<[KeptBuffers; 1]>, Fault> {
+        let mut values = SmallVec::new();
+        for turn in turns {
+            values.push(match turn {
+                ValueTurn::Here(value) => value,
+                ValueTurn::Fetch(from, value) => {
+                    let copied = caught(|| self.copy(from, &value))?;
+                    let bytes = copied.0.iter().map(Buffer::bytes).sum();
+                    attempted.moves.push(Moved { from, bytes, took: times.lap() });
+                    copied
+                }
+            });
+        }
+        Ok(values)
+    }
+
+    fn copy(&mut self, from: DeviceId, value: &KeptBuffers) -> Result<KeptBuffers, Fault> {
+        let source = &self.shared.devices[from.index()].device;
+        let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
+        let copied = value::copy(&**source, from, value, &mut **backend).map_err(while_opening)?;
+        backend.finish().map(|()| copied)
     }
 
     fn open_session(&mut self, job: &Arc<dyn Job>, rung: &Rung) -> Result<OpenSession, Fault> {
@@ -488,13 +548,14 @@ impl Slot {
         self.shared.release(state);
     }
 
-    fn run(&mut self, job: &Arc<dyn Job>, brought: &mut Brought) -> Result<Box<dyn Any + Send>, Fault> {
+    fn run(&mut self, job: &Arc<dyn Job>, run: RunId, brought: &mut Brought) -> Result<Ran, Fault> {
         if job.is_stopped() {
             return Err(Fault::Cancelled);
         }
         let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
-        let output = job.run(&mut brought.session, &brought.prepared, &mut **backend)?;
-        backend.finish().map(|()| output)
+        let values = AtHand { taken: &brought.values, kept: None, run, shared: &self.shared };
+        let ran = job.run(&mut brought.session, &brought.prepared, values, &mut **backend)?;
+        backend.finish().map(|()| ran)
     }
 
     /// Does a piece of work whose memory counts on `gauge`. Whatever it recorded is handed over before it counts as done.
@@ -582,6 +643,7 @@ struct Brought {
     references: SmallVec<[PreparedReference; 1]>,
     /// What was made of each reference.
     prepared: SmallVec<[Prepared; 1]>,
+    values: SmallVec<[KeptBuffers; 1]>,
 }
 
 impl Brought {
@@ -599,12 +661,14 @@ struct Attempted {
     not_started: Vec<Arc<dyn Job>>,
     measured: Measured,
     session: Option<OpenSession>,
+    value: Option<KeptBuffers>,
+    moves: SmallVec<[Moved; 1]>,
 }
 
 struct Finished {
     task: TaskId,
     job: Arc<dyn Job>,
-    output: Box<dyn Any + Send>,
+    output: Output,
 }
 
 struct Failed {
@@ -615,8 +679,16 @@ struct Failed {
 
 impl Attempted {
     fn of(run: RunId) -> Self {
-        let (finished, not_started) = (Vec::new(), Vec::new());
-        Self { run, finished, failed: None, not_started, measured: Measured::default(), session: None }
+        Self {
+            run,
+            finished: Vec::new(),
+            failed: None,
+            not_started: Vec::new(),
+            measured: Measured::default(),
+            session: None,
+            value: None,
+            moves: SmallVec::new(),
+        }
     }
 
     fn fail(&mut self, job: Arc<dyn Job>, fault: Fault, times: &mut Times) {
@@ -639,36 +711,60 @@ struct Accepted {
 /// What an attempt that does not count leaves behind. The job may be the last to hold its input and references.
 struct Unwanted {
     _job: Arc<dyn Job>,
-    _output: Option<Box<dyn Any + Send>>,
+    _output: Option<Output>,
 }
 
 /// Results that the scheduler accepted, to be handed over outside the lock.
 #[derive(Default)]
 struct Delivery {
     results: Vec<Accepted>,
+    next_stages: Vec<Described>,
+    /// Stages that were not taken in.
+    refused: Vec<(Arc<dyn Job>, TaskError)>,
     /// Dropped outside the lock: a caller's type may do anything when it goes.
     unwanted: Vec<Unwanted>,
 }
 
 impl Delivery {
     fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempted: Attempted) {
-        let Attempted { run, finished, failed, not_started, measured, session } = attempted;
+        let Attempted { run, finished, failed, not_started, measured, session, value, moves } = attempted;
         let done = finished.len();
         let (failed, fault) = failed.map(|Failed { job, fault, took }| (job, (fault, took))).unzip();
         let mut finished = finished.into_iter();
-        scheduler.settle_batch(now, run, BatchOutcome { done, fault, session, measured }, |settled| {
+        scheduler.settle_batch(now, run, BatchOutcome { done, fault, session, measured, value, moves }, |settled| {
             let Some(Finished { task, job, output }) = finished.next() else { return };
-            match settled {
-                Settled::Done(report) => self.results.push(Accepted { task, job, output, report }),
-                Settled::Dropped => self.unwanted.push(Unwanted { _job: job, _output: Some(output) }),
+            match (settled, output) {
+                (Settled::Done(report), Output::Last(output)) => {
+                    self.results.push(Accepted { task, job, output, report });
+                }
+                (Settled::Done(_), Output::Next(next)) => {
+                    self.next_stages.push(*next);
+                    self.unwanted.push(Unwanted { _job: job, _output: None });
+                }
+                (Settled::Dropped, output) => self.unwanted.push(Unwanted { _job: job, _output: Some(output) }),
             }
         });
+        self.submit_next_stages(scheduler, now);
         let without_result = failed.into_iter().chain(not_started);
         self.unwanted.extend(without_result.map(|job| Unwanted { _job: job, _output: None }));
     }
 
+    /// The stages that follow those that are done: in the same step, so that this slot can take one of them at once.
+    fn submit_next_stages(&mut self, scheduler: &mut crate::Core, now: Moment) {
+        for (spec, job) in self.next_stages.drain(..) {
+            if job.is_of_an_ended_group() {
+                self.refused.push((job, TaskError::Cancelled));
+                continue;
+            }
+            if let Err(back) = submit_described(scheduler, now, (spec, job)) {
+                let NotTaken { refusal, job, .. } = *back;
+                self.refused.push((job, refused(&refusal)));
+            }
+        }
+    }
+
     fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.unwanted.is_empty()
+        self.results.is_empty() && self.unwanted.is_empty() && self.refused.is_empty()
     }
 
     fn hand_over(&mut self) {
@@ -678,6 +774,9 @@ impl Delivery {
             quietly(move || job.deliver(task, Ok((output, report)), another_follows));
         }
         drop(results);
+        for (job, error) in self.refused.drain(..) {
+            quietly(move || job.refuse(error));
+        }
         self.unwanted.drain(..).for_each(|unwanted| quietly(move || drop(unwanted)));
     }
 }
@@ -734,8 +833,7 @@ pub(crate) fn cancel(shared: &Shared, task: TaskId) -> bool {
 }
 
 /// Ends all tasks whose results go to this caller: nobody wants them any more.
-pub(crate) fn cancel_all<W: Workload>(shared: &Shared, channel: &Arc<ReplyChannel<W>>) {
-    let address = channel.address();
+pub(crate) fn cancel_all(shared: &Shared, address: usize) {
     let mut state = shared.lock();
     let now = shared.now();
     state.scheduler.end_those(now, &TaskError::Cancelled, |job| job.reply_address() == address);

@@ -11,7 +11,8 @@ use plimsoll_core::task::SessionShape;
 use plimsoll_core::{Bytes, ContentKey, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Buffer};
+use crate::value::{AtHand, Value};
 
 /// A kind of work.
 pub trait Workload: Send + Sync + Sized + 'static {
@@ -78,6 +79,7 @@ pub struct Context<'a> {
     pub references: &'a [Prepared],
     /// Whether its result is still wanted.
     pub cancellation: Cancellation<'a>,
+    pub(crate) values: AtHand<'a>,
 }
 
 /// Whether a task's result is still wanted.
@@ -100,7 +102,7 @@ impl Cancellation<'_> {
     }
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Whether the result is still wanted. Long work asks now and then.
     ///
     /// # Errors
@@ -109,11 +111,29 @@ impl Context<'_> {
         self.cancellation.check()
     }
 
+    /// The buffers of the `at`-th value that the task takes, on this very device.
+    ///
+    /// # Errors
+    /// [`Fault::WorkFailed`] if the task takes no such value.
+    pub fn value(&self, at: usize) -> Result<&'a [Buffer], Fault> {
+        let value = self.values.taken.get(at).ok_or_else(|| Fault::work(format!("the task takes no value {at}")))?;
+        Ok(&value.0)
+    }
+
+    /// Keeps buffers on this device as the task's value: the claim to it goes into the output. The rung says with
+    /// [`Rung::with_value`] how many bytes it keeps.
+    ///
+    /// # Errors
+    /// [`Fault::WorkFailed`] if the task has kept a value already.
+    pub fn keep(&mut self, buffers: Vec<Buffer>) -> Result<Value, Fault> {
+        self.values.keep(buffers)
+    }
+
     /// A reference as the type that [`Session::prepare`] gave it.
     ///
     /// # Errors
     /// [`Fault::WorkFailed`] if the task named no such reference, or it is of another type.
-    pub fn reference<T: Any + Send + Sync>(&self, at: usize) -> Result<&T, Fault> {
+    pub fn reference<T: Any + Send + Sync>(&self, at: usize) -> Result<&'a T, Fault> {
         let prepared =
             self.references.get(at).ok_or_else(|| Fault::work(format!("the task names no reference {at}")))?;
         prepared.downcast_ref().ok_or_else(|| Fault::work(format!("reference {at} was prepared as another type")))

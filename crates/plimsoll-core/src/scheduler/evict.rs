@@ -22,11 +22,13 @@ pub struct Discards<H: Host> {
     pub references: SmallVec<[H::Prepared; 1]>,
     /// Values that nobody reads any more.
     pub values: SmallVec<[H::Value; 1]>,
+    /// Payloads that were kept to make values again.
+    pub jobs: SmallVec<[H::Job; 1]>,
 }
 
 impl<H: Host> Default for Discards<H> {
     fn default() -> Self {
-        Self { sessions: SmallVec::new(), references: SmallVec::new(), values: SmallVec::new() }
+        Self { sessions: SmallVec::new(), references: SmallVec::new(), values: SmallVec::new(), jobs: SmallVec::new() }
     }
 }
 
@@ -36,11 +38,12 @@ impl<H: Host> Discards<H> {
         self.sessions.extend(other.sessions);
         self.references.extend(other.references);
         self.values.extend(other.values);
+        self.jobs.extend(other.jobs);
     }
 
     /// Whether there is nothing to drop.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.references.is_empty() && self.values.is_empty()
+        self.sessions.is_empty() && self.references.is_empty() && self.values.is_empty() && self.jobs.is_empty()
     }
 }
 

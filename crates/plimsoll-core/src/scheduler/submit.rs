@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use super::choose::Choice;
 use super::learnt::LoadedProfile;
 use super::state::{Phase, TaskState};
 use super::{Ending, Host, Scheduler};
@@ -11,7 +12,7 @@ use crate::error::{SubmitRefusal, TaskError};
 use crate::event::{End, What};
 use crate::profile::Cell;
 use crate::rung::same_name;
-use crate::task::{Standing, TaskSpec};
+use crate::task::{Priority, Standing, TaskSpec};
 use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, ValueId, WorkloadId};
 
 /// A task that was refused: it comes back whole.
@@ -303,10 +304,12 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         let mut blockers = 0;
+        let priority = state.spec.priority;
         for predecessor in state.spec.after.clone() {
             if let Some(before) = self.tasks.get_mut(predecessor) {
                 before.dependents.push(task);
                 blockers += 1;
+                self.raise(now, predecessor, priority);
             } else if let Some(error) = self.failed_lately.error(predecessor) {
                 let error = after_failure(predecessor, &error);
                 return self.end_without_result(now, task, error);
@@ -314,6 +317,32 @@ impl<H: Host> Scheduler<H> {
         }
         if let Some(state) = self.tasks.get_mut(task) {
             state.blockers = blockers;
+        }
+    }
+
+    /// Makes a task at least this urgent, and whatever it waits for.
+    pub fn raise(&mut self, now: Moment, task: TaskId, priority: Priority) {
+        let mut raised = vec![task];
+        while let Some(task) = raised.pop() {
+            let Some(state) = self.tasks.get(task).filter(|state| state.spec.priority < priority) else { continue };
+            let (phase, after) = (state.phase, state.spec.after.clone());
+            self.dequeue(task);
+            if let Some(state) = self.tasks.get_mut(task) {
+                (state.spec.priority, state.phase) = (priority, phase);
+            }
+            if let Phase::Queued { device, rung, estimate, .. } = phase {
+                self.enqueue(now, task, Choice { device, rung, estimate });
+            }
+            raised.extend(after);
+        }
+    }
+
+    /// Makes every task whose payload is one of those meant at least this urgent, and whatever it waits for.
+    pub fn raise_those(&mut self, now: Moment, priority: Priority, meant: impl Fn(&H::Job) -> bool) {
+        let is_meant = |task: &TaskId| self.tasks.get(*task).is_some_and(|state| meant(&state.job));
+        let found: Vec<TaskId> = self.tasks.ids().filter(is_meant).collect();
+        for task in found {
+            self.raise(now, task, priority);
         }
     }
 
@@ -338,8 +367,9 @@ impl<H: Host> Scheduler<H> {
             if let Some(forgotten) = self.failed_lately.remember(task, &error) {
                 self.tasks.forget(forgotten);
             }
-            if state.remakes.is_none() {
-                self.endings.push(Ending { task, job: state.job, error });
+            match state.remakes {
+                None => self.endings.push(Ending { task, job: state.job, error }),
+                Some(_) => self.discarded.jobs.push(state.job),
             }
         }
     }

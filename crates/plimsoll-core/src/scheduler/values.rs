@@ -185,7 +185,9 @@ impl<H: Host> Scheduler<H> {
             if let Some(task) = value.remaking {
                 self.stop(now, task, crate::TaskError::Cancelled);
             }
-            for source in value.recipe.map(|recipe| recipe.spec.takes).unwrap_or_default() {
+            let Some(Recipe { spec, job }) = value.recipe else { continue };
+            self.discarded.jobs.push(job);
+            for source in spec.takes {
                 if let Some(source) = self.values.known.get_mut(&source) {
                     source.needed_again_by -= 1;
                 }

@@ -5,6 +5,7 @@
 use plimsoll_core::event::FaultKind;
 use plimsoll_core::scheduler::{BatchOutcome, Settled};
 use plimsoll_core::{Ailment, DeviceId, Fault, Nanos};
+use smallvec::SmallVec;
 
 use super::flight::Check;
 use super::{Flight, Happening, World};
@@ -128,7 +129,8 @@ impl World {
         });
         let kind = failed.as_ref().map(|(_, _, kind)| *kind);
         let session = session.filter(|_| failed.is_none());
-        let outcome = BatchOutcome { done, fault: failed.map(|(fault, took, _)| (fault, took)), session, measured };
+        let fault = failed.map(|(fault, took, _)| (fault, took));
+        let outcome = BatchOutcome { done, fault, session, measured, value: None, moves: SmallVec::new() };
         let mut settled = Vec::new();
         self.scheduler.settle_batch(self.now, run, outcome, |each| settled.push(each));
         self.hear()?;
