@@ -19,6 +19,7 @@ mod memory;
 mod memory_readings;
 mod openings;
 mod panics;
+mod pipelines;
 mod predecessors;
 mod queue;
 mod references;
