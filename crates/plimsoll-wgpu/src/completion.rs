@@ -1,6 +1,6 @@
 //! Whether the device has done one submission, and waiting for that with a limit of the caller's own.
 //! Never waits inside wgpu for less than the device's answer timeout: a wait there that times out just when another
-//! thread finds the queue empty panics (wgpu-core 30, `Device::maintain`), and takes others' callbacks with it. Shorter
+//! thread finds the queue empty panics (an assertion of wgpu-core 30.0.1), and takes others' callbacks with it. Shorter
 //! waits ask again and again instead, at most an eighth later than the answer came or [`STEP_MAX`].
 //! Invariant: once done, done.
 
