@@ -25,6 +25,7 @@ impl Host for Nothing {
     type Session = ();
     type Prepared = ();
     type Value = ();
+    type State = ();
 }
 
 struct Bench {

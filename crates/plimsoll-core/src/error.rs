@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, Shortfall, TaskId, ValueId};
+use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, SequenceId, Shortfall, TaskId, ValueId};
 
 /// Why one rung on one device was not taken. Every candidate that was not chosen has one.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,10 @@ pub enum Refusal {
     },
     /// The tasks of its sequence are on another device.
     SequenceElsewhere,
+    /// Its sequence has its session elsewhere, or on another rung.
+    SessionElsewhere,
+    /// The bytes of this rung were asked back.
+    Recalled,
     /// The strategy picked another device, or this device has a better rung for it.
     OtherDevicePicked,
     /// A rung of better quality fits, and would not be too late.
@@ -73,6 +77,8 @@ impl fmt::Display for Refusal {
             Self::TriedAlready => write!(f, "tried already"),
             Self::FinishesLater { by } => write!(f, "would finish {by} later"),
             Self::SequenceElsewhere => write!(f, "its sequence is on another device"),
+            Self::SessionElsewhere => write!(f, "its sequence holds its session elsewhere"),
+            Self::Recalled => write!(f, "the bytes of this rung were asked back"),
             Self::OtherDevicePicked => write!(f, "the strategy picked another device"),
             Self::BetterQualityFits => write!(f, "a better quality fits"),
         }
@@ -167,6 +173,18 @@ pub enum TaskError {
     /// The work itself failed.
     #[error("{0}")]
     WorkFailed(Cause),
+    /// The session that its sequence held is gone, and with it what was done and not yet drained. Restart the sequence
+    /// and do that again.
+    #[error(
+        "the session of its sequence is lost, and with it {undrained} tasks that were done and not drained; restart the \
+         sequence and do them again"
+    )]
+    SessionLost {
+        /// The last task that drained it.
+        since: Option<TaskId>,
+        /// Tasks that were done after that.
+        undrained: u64,
+    },
     /// The orchestrator was shut down before the task could end.
     #[error("the orchestrator was shut down before the task ended")]
     ShutDown,
@@ -197,6 +215,18 @@ pub enum SubmitRefusal {
     InboxFull {
         /// How many it holds.
         limit: usize,
+    },
+    /// The sequence does not own a session here.
+    #[error("{sequence:?} holds no session here; hold it first")]
+    NotHeld {
+        /// The sequence that was named.
+        sequence: SequenceId,
+    },
+    /// The session of the sequence is gone. Restart the sequence, and do again what was not drained.
+    #[error("the session of this sequence is lost, and with it {undrained} tasks not yet drained; restart it first")]
+    SessionLost {
+        /// Tasks that were done and not drained.
+        undrained: u64,
     },
     /// Too many items of a pipeline are under way. Take results out, then submit again.
     #[error("{items} items or {bytes} of this pipeline are under way; take results out, then submit again")]

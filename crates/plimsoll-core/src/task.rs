@@ -104,6 +104,10 @@ pub struct TaskSpec {
     pub takes: SmallVec<[ValueId; 1]>,
     /// The item of a pipeline that it is a stage of.
     pub item: Option<ItemStage>,
+    /// Whether its sequence owns the session: see [`Scheduler::hold`](crate::Scheduler::hold).
+    pub holds: bool,
+    /// Whether nothing that was done before is left in the session once this task is done.
+    pub drains: bool,
     /// The sequence it is part of: it runs where the one before it did, as long as that device is well and can take it.
     pub sequence: Option<SequenceId>,
 }
@@ -126,6 +130,8 @@ impl TaskSpec {
             after: SmallVec::new(),
             takes: SmallVec::new(),
             item: None,
+            holds: false,
+            drains: false,
             sequence: None,
         }
     }

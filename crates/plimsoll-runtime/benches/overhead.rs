@@ -106,6 +106,7 @@ fn core_alone() -> Duration {
         type Session = ();
         type Prepared = ();
         type Value = ();
+        type State = ();
     }
     let mut scheduler = Scheduler::<Nothing>::new(Config::default(), Moment::START);
     for _ in 0..2 {

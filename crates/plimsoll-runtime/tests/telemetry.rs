@@ -154,6 +154,7 @@ impl Host for Nothing {
     type Session = ();
     type Prepared = ();
     type Value = ();
+    type State = ();
 }
 
 /// Submits a task and starts it.

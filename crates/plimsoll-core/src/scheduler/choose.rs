@@ -386,6 +386,9 @@ impl<H: Host> Scheduler<H> {
         if rung.quality < spec.quality_min {
             return Err(Refusal::QualityTooLow { gives: rung.quality, asked: spec.quality_min });
         }
+        if spec.holds {
+            self.may_hold(spec, at, device)?;
+        }
         match state.health.ailment() {
             None if state.hangs() => Err(Refusal::Unwell(Ailment::Stalled)),
             None => Ok(()),

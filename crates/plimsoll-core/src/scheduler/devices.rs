@@ -131,6 +131,7 @@ impl<H: Host> Scheduler<H> {
         self.things_changed();
         self.start_epoch(device);
         self.lose_values(now, device);
+        self.lose_holds(now, device);
         self.note(now, || What::Quarantined { device, ailment });
         self.try_device(now, device);
         self.place_again(now, device);

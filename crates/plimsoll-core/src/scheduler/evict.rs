@@ -24,11 +24,19 @@ pub struct Discards<H: Host> {
     pub values: SmallVec<[H::Value; 1]>,
     /// Payloads that were kept to make values again.
     pub jobs: SmallVec<[H::Job; 1]>,
+    /// What sessions held that were closed.
+    pub states: SmallVec<[H::State; 1]>,
 }
 
 impl<H: Host> Default for Discards<H> {
     fn default() -> Self {
-        Self { sessions: SmallVec::new(), references: SmallVec::new(), values: SmallVec::new(), jobs: SmallVec::new() }
+        Self {
+            sessions: SmallVec::new(),
+            references: SmallVec::new(),
+            values: SmallVec::new(),
+            jobs: SmallVec::new(),
+            states: SmallVec::new(),
+        }
     }
 }
 
@@ -39,11 +47,16 @@ impl<H: Host> Discards<H> {
         self.references.extend(other.references);
         self.values.extend(other.values);
         self.jobs.extend(other.jobs);
+        self.states.extend(other.states);
     }
 
     /// Whether there is nothing to drop.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.references.is_empty() && self.values.is_empty() && self.jobs.is_empty()
+        self.sessions.is_empty()
+            && self.references.is_empty()
+            && self.values.is_empty()
+            && self.jobs.is_empty()
+            && self.states.is_empty()
     }
 }
 
@@ -75,7 +88,11 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn needs(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Needs {
         let state = self.device(device);
         let session_key = session_key(spec, rung);
-        let warm = state.sessions.idle_bytes_of(&session_key);
+        let warm = if spec.holds {
+            self.is_held_open(spec).then_some(Bytes::ZERO)
+        } else {
+            state.sessions.idle_bytes_of(&session_key)
+        };
         let mut needs = Needs {
             session_key,
             session: if warm.is_some() { None } else { Some(rung.footprint.session) },

@@ -14,7 +14,7 @@ impl<H: Host> Scheduler<H> {
     /// # Errors
     /// The first thing that does not, in words.
     pub fn check_invariants(&self) -> Result<(), String> {
-        let was_asked_for = |id: &TaskId| self.tasks.get(*id).is_some_and(|task| task.remakes.is_none());
+        let was_asked_for = |id: &TaskId| self.tasks.get(*id).is_some_and(|task| task.was_asked_for());
         let tasks = self.tasks.ids().filter(was_asked_for).count();
         if tasks > self.config.queue_limit {
             return Err(format!("{tasks} tasks beyond the limit of {}", self.config.queue_limit));
@@ -154,7 +154,7 @@ impl<H: Host> Scheduler<H> {
         let resident: usize = self.devices.iter().map(|device| device.cache.leases().count()).sum();
         let (runs, their_sessions) = (self.runs.len(), self.runs.len());
         let values = self.values.leases() + self.runs.ids().filter(|id| self.makes_value(*id)).count();
-        let known = runs + their_sessions + values + warm + resident + self.leases_outside;
+        let known = runs + their_sessions + values + self.holds.leases() + warm + resident + self.leases_outside;
         if known != self.ledger.leases() {
             return Err(format!("{} leases in the ledger, {known} holders", self.ledger.leases()));
         }

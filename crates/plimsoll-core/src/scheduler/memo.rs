@@ -210,6 +210,7 @@ mod tests {
         type Session = ();
         type Prepared = ();
         type Value = ();
+        type State = ();
     }
 
     /// Three devices and two rungs; `taught` says what was measured: a bit for each rung of each device.

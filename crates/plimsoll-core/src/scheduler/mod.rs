@@ -6,6 +6,7 @@
 //! | `choose.rs` | which rung on which device finishes first? |
 //! | `memo.rs` | was the same question answered a moment ago? |
 //! | `sequences.rs` | on which device is a sequence at home? |
+//! | `holds.rs` | which session does a sequence own, and what was not yet drained of it? |
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
 //! | `evict.rs` | which idle session or reference is evicted for a promise? |
@@ -28,6 +29,7 @@ mod choose;
 mod devices;
 mod evict;
 mod failed_lately;
+mod holds;
 mod invariants;
 mod learnt;
 mod memo;
@@ -54,6 +56,7 @@ pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
 pub use evict::Discards;
+pub use holds::Undrained;
 pub use settle::{BatchOutcome, Measured, Outcome, Report, Settled};
 pub use state::RunId;
 pub use submit::{NotTaken, Workloads};
@@ -80,6 +83,8 @@ pub trait Host {
     type Prepared: Clone;
     /// An output that stays where it was made.
     type Value: Clone;
+    /// What a session held, in host memory.
+    type State;
 }
 
 /// The limits and habits of a scheduler.
@@ -163,6 +168,7 @@ pub struct Scheduler<H: Host> {
     learnt: learnt::Learnt,
     memos: memo::Memos,
     values: values::Values<H>,
+    holds: holds::Holds<H>,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -196,6 +202,7 @@ impl<H: Host> Scheduler<H> {
             learnt: Default::default(),
             memos: Default::default(),
             values: Default::default(),
+            holds: Default::default(),
             discarded: Discards::default(),
             events: None,
         }

@@ -34,6 +34,9 @@ impl<H: Host> Scheduler<H> {
         if let Some(ailment) = ailment {
             self.quarantine_since(now, run, task, ailment);
         }
+        if let Some(lost) = self.session_lost(task) {
+            return self.end_without_result(now, task, lost);
+        }
         if is_news {
             // Those that are queued here were chosen for before it was known.
             self.place_again(now, device);
@@ -85,6 +88,7 @@ impl<H: Host> Scheduler<H> {
         let Some(under_way) = self.runs.get_mut(run.0) else { return };
         under_way.overdue = true;
         let under_way = under_way.clone();
+        self.give_up_held(run, &under_way);
         self.device_mut(under_way.device).slots_overdue += 1;
         // A spare slot steps in.
         self.wakes = self.wakes.with(under_way.device);

@@ -52,13 +52,15 @@ pub struct BatchOutcome<H: Host> {
     pub value: Option<H::Value>,
     /// Copies that were made of values.
     pub moves: SmallVec<[Moved; 1]>,
+    /// What was taken out of the session, if the run was to do that.
+    pub state: Option<H::State>,
 }
 
 impl<H: Host> From<Outcome<H>> for BatchOutcome<H> {
     fn from(Outcome { result, session, measured }: Outcome<H>) -> Self {
         let done = usize::from(result.is_ok());
         let fault = result.err().map(|fault| (fault, measured.run));
-        Self { done, fault, session, measured, value: None, moves: SmallVec::new() }
+        Self { done, fault, session, measured, value: None, moves: SmallVec::new(), state: None }
     }
 }
 
@@ -109,16 +111,22 @@ impl<H: Host> Scheduler<H> {
 
     /// Ends a run. `each` hears, first to last, what becomes of the result of each task that was done.
     pub fn settle_batch(&mut self, now: Moment, run: RunId, outcome: BatchOutcome<H>, mut each: impl FnMut(Settled)) {
-        let BatchOutcome { done, fault, session, measured, value, moves } = outcome;
+        let BatchOutcome { done, fault, session, measured, value, moves, state: held_state } = outcome;
         let Some(state) = self.runs.remove(run.0) else { return (0..done).for_each(|_| each(Settled::Dropped)) };
         if fault.is_some() {
             self.things_changed();
         }
-        self.return_leases(&state, session);
-        let (finished, rest) = state.tasks.split_at(done.min(state.tasks.len()));
-        // A device that answers wrongly may have done so before anybody noticed.
+        // What a held session did that is not believed cannot be done again on it.
         let is_wrong = matches!(fault, Some((Fault::WrongAnswer { .. }, _)));
         let is_distrusted = is_wrong || self.is_distrusted(&state);
+        let session = if is_distrusted && state.hold.is_some() {
+            self.discarded.sessions.extend(session);
+            None
+        } else {
+            session
+        };
+        self.return_leases(run, &state, session, held_state);
+        let (finished, rest) = state.tasks.split_at(done.min(state.tasks.len()));
         let counted = if is_distrusted { 0 } else { self.still_run(finished, run) };
         self.learn_moves(state.device, &moves);
         self.settle_value(now, run, &state, value, counted > 0);
@@ -149,6 +157,9 @@ impl<H: Host> Scheduler<H> {
         }
         if share.first_figures && !self.config.strategy.keeps_shares() {
             self.place_again(now, state.device);
+        }
+        if let Some(sequence) = state.hold {
+            self.end_held(now, sequence);
         }
         self.no_longer_overdue(now, &state);
         self.offer_freed_slot(now, state.device);
@@ -191,9 +202,12 @@ impl<H: Host> Scheduler<H> {
         Share { measured, first_figures }
     }
 
-    fn return_leases(&mut self, run: &Run, session: Option<H::Session>) {
+    fn return_leases(&mut self, id: RunId, run: &Run, session: Option<H::Session>, state: Option<H::State>) {
         self.device_mut(run.device).ended(run.expected_end, run.tasks.len());
-        self.return_session(run.device, run.epoch, run.session, session);
+        match run.hold {
+            Some(_) => self.return_held(id, run, run.session, session, state),
+            None => self.return_session(run.device, run.epoch, run.session, session),
+        }
         self.give_back(run.lease);
         for key in &run.references {
             if let Some((prepared, lease)) = self.device_mut(run.device).cache.release(key, run.epoch) {
@@ -267,7 +281,13 @@ impl<H: Host> Scheduler<H> {
         let Some(task) = self.tasks.get_mut(id) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
         let (ready_at, references) = (task.ready_at, task.spec.references.len() as u32);
-        let (takes, is_remake) = (std::mem::take(&mut task.spec.takes), task.remakes.is_some());
+        let (takes, was_asked_for) = (std::mem::take(&mut task.spec.takes), task.was_asked_for());
+        if task.spec.holds {
+            let spec = task.spec.clone();
+            self.count_undrained(id, &spec);
+            self.leave_hold(id, &spec);
+        }
+        let Some(task) = self.tasks.get_mut(id) else { return Settled::Dropped };
         if let Some(sequence) = task.spec.sequence {
             self.sequences.left(sequence);
         }
@@ -296,7 +316,7 @@ impl<H: Host> Scheduler<H> {
         if !dependents.is_empty() {
             self.unblock(now, dependents);
         }
-        if is_remake { Settled::Dropped } else { Settled::Done(report) }
+        if was_asked_for { Settled::Done(report) } else { Settled::Dropped }
     }
 
     /// Puts what a run cost into the profile. Says whether these were the first figures of their kind.

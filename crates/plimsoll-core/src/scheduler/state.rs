@@ -17,7 +17,7 @@ use crate::sessions::{SessionKey, Sessions};
 use crate::stats::DeviceStats;
 use crate::task::{Priority, TaskSpec};
 use crate::width::Width;
-use crate::{Bytes, DeviceId, Fault, Moment, Nanos, SessionId, TaskId, ValueId};
+use crate::{Bytes, DeviceId, Fault, Moment, Nanos, SequenceId, SessionId, TaskId, ValueId};
 
 /// One attempt that is under way.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -253,6 +253,8 @@ pub(super) struct TaskState<J> {
     pub(super) planned: Option<Planned>,
     /// The value that it makes again because it was lost. Nobody asked for this task: it ends without a word.
     pub(super) remakes: Option<ValueId>,
+    /// It only takes what the session of its sequence holds out of it. Nobody asked for this task either.
+    pub(super) leaves: bool,
 }
 
 /// A wait for memory: for this rung, in this device's queue.
@@ -272,6 +274,11 @@ pub(super) struct Planned {
 }
 
 impl<J> TaskState<J> {
+    /// Whether somebody waits for its result.
+    pub(super) fn was_asked_for(&self) -> bool {
+        self.remakes.is_none() && !self.leaves
+    }
+
     /// Whether this task already failed on this rung and device in a way that would repeat itself.
     pub(super) fn failed_on(&self, rung: &'static str, device: DeviceId) -> bool {
         self.setbacks(rung, device).any(|setback| match setback {
@@ -335,6 +342,9 @@ pub(super) struct Run {
     /// Bytes of its output that stay, and the promise of them.
     pub(super) value_bytes: Bytes,
     pub(super) value_lease: Option<LeaseId>,
+    /// The sequence that owns its session, and whether there was anything in that before.
+    pub(super) hold: Option<SequenceId>,
+    pub(super) had_state: bool,
     /// Units of each of its tasks.
     pub(super) units: u64,
     pub(super) started_at: Moment,

@@ -26,6 +26,15 @@ pub struct NotTaken<J> {
     pub job: J,
 }
 
+/// Who asked for a task.
+enum Origin {
+    Caller,
+    /// A value that is needed was lost.
+    Lost(ValueId),
+    /// The rung of a held session was recalled.
+    Recall,
+}
+
 /// The workloads and what their rungs cost on each device.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
@@ -211,8 +220,9 @@ impl<H: Host> Scheduler<H> {
             return Err(Box::new(NotTaken { refusal, spec, job }));
         }
         let takes = spec.takes.clone();
-        let task = self.insert(now, spec, job, None);
+        let task = self.insert(now, spec, job, Origin::Caller);
         self.reads(task, &takes);
+        self.join_hold(task);
         self.block_on_predecessors(now, task);
         Ok(task)
     }
@@ -220,11 +230,21 @@ impl<H: Host> Scheduler<H> {
     /// Puts the task into the table that makes a lost value again. It may exceed the limit: whoever reads the value was
     /// taken in.
     pub(super) fn enter_again(&mut self, now: Moment, spec: TaskSpec, job: H::Job, value: ValueId) -> TaskId {
-        self.insert(now, spec, job, Some(value))
+        self.insert(now, spec, job, Origin::Lost(value))
+    }
+
+    /// Puts the task into the table that takes what a session holds out of it.
+    pub(super) fn enter_leaving(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> TaskId {
+        self.insert(now, spec, job, Origin::Recall)
     }
 
     #[inline]
-    fn insert(&mut self, now: Moment, spec: TaskSpec, job: H::Job, remakes: Option<ValueId>) -> TaskId {
+    fn insert(&mut self, now: Moment, spec: TaskSpec, job: H::Job, origin: Origin) -> TaskId {
+        let (remakes, leaves) = match origin {
+            Origin::Caller => (None, false),
+            Origin::Lost(value) => (Some(value), false),
+            Origin::Recall => (None, true),
+        };
         self.workloads.ensure_cells(spec.workload, &spec.ladder, self.devices.len());
         self.order += 1;
         let (workload, units, deadline) = (spec.workload, spec.units, spec.deadline);
@@ -248,6 +268,7 @@ impl<H: Host> Scheduler<H> {
             stranded_since: None,
             planned: None,
             remakes,
+            leaves,
         });
         if let Some(deadline) = deadline {
             self.deadlines.push(Reverse((deadline, task)));
@@ -284,6 +305,7 @@ impl<H: Host> Scheduler<H> {
         if self.tasks.len() >= limit {
             return Err(SubmitRefusal::QueueFull { limit });
         }
+        self.may_join(spec)?;
         self.are_known(&spec.takes)?;
         spec.after.iter().try_for_each(|before| self.may_come_first(*before))
     }
@@ -316,7 +338,7 @@ impl<H: Host> Scheduler<H> {
             }
         }
         if let Some(state) = self.tasks.get_mut(task) {
-            state.blockers = blockers;
+            state.blockers += blockers;
         }
     }
 
@@ -361,15 +383,17 @@ impl<H: Host> Scheduler<H> {
             };
             self.note(now, || What::Ended { task, end });
             self.no_longer_reads(now, task, &state.spec.takes);
+            self.leave_hold(task, &state.spec);
+            let was_asked_for = state.was_asked_for();
             for dependent in state.dependents {
                 ending.push((dependent, after_failure(task, &error)));
             }
             if let Some(forgotten) = self.failed_lately.remember(task, &error) {
                 self.tasks.forget(forgotten);
             }
-            match state.remakes {
-                None => self.endings.push(Ending { task, job: state.job, error }),
-                Some(_) => self.discarded.jobs.push(state.job),
+            match was_asked_for {
+                true => self.endings.push(Ending { task, job: state.job, error }),
+                false => self.discarded.jobs.push(state.job),
             }
         }
     }

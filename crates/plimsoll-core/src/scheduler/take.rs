@@ -26,11 +26,13 @@ const MOVE_PAUSE: Nanos = Nanos::millis(10);
 
 /// A session for a run.
 #[derive(Debug)]
-pub enum SessionTurn<S> {
+pub enum SessionTurn<S, T> {
     /// Use this one.
     Warm(S),
     /// Open one for this rung.
     Open(Rung),
+    /// Open one for this rung that goes on with what another held.
+    Resume(Rung, T),
 }
 
 /// A reference for a run.
@@ -55,7 +57,9 @@ pub struct Assignment<H: Host> {
     /// Drop these first: the bytes are already promised to this run.
     pub discards: Discards<H>,
     /// The session.
-    pub session: SessionTurn<H::Session>,
+    pub session: SessionTurn<H::Session, H::State>,
+    /// Do not run the task: take what the session holds out of it.
+    pub leaves: bool,
     /// The references, in the order of the task's.
     pub references: SmallVec<[ReferenceTurn<H::Prepared>; 1]>,
     /// The values, in the order of the task's.
@@ -128,6 +132,7 @@ impl<H: Host> Scheduler<H> {
             // What is made or read in place has its own promises.
             && spec.takes.is_empty()
             && run.value_lease.is_none()
+            && run.hold.is_none()
             && rung.footprint.task + self.excess(run.device, spec, rung) <= run.task_bytes
             && keys.eq(run.references.iter().copied())
             && self.references_on(run.device, spec, rung) == Presence::Ready
@@ -207,7 +212,7 @@ impl<H: Host> Scheduler<H> {
         let Phase::Queued { rung: at, .. } = state.phase else { return Startable::NotNow };
         let rung = &state.spec.ladder.rungs()[at];
         let references = self.references_on(device, &state.spec, rung);
-        if references == Presence::BeingPrepared {
+        if references == Presence::BeingPrepared || self.is_held_in_use(&state.spec) {
             return Startable::NotNow;
         }
         let total = self.wanted(device, &state.spec, rung);
@@ -327,6 +332,7 @@ impl<H: Host> Scheduler<H> {
         let (name, value_bytes) = (rung.name, rung.value);
         let declared = self.wanted(device, &state.spec, rung) - self.excess(device, &state.spec, rung);
         let needs = self.needs(device, &state.spec, rung);
+        let (leaves, hold) = (state.leaves, state.spec.sequence.filter(|_| state.spec.holds));
         let mut discards = Discards::default();
         let Some(lease) = self.reserve(now, device, &needs, &mut discards) else {
             self.discarded.extend(discards);
@@ -353,6 +359,8 @@ impl<H: Host> Scheduler<H> {
             references: needs.references,
             value_bytes,
             value_lease,
+            hold,
+            had_state: hold.is_some() && !matches!(session, SessionTurn::Open(_)),
             units,
             started_at: now,
             expected_end: now + estimate.occupies(),
@@ -364,15 +372,16 @@ impl<H: Host> Scheduler<H> {
         if value_lease.is_some() {
             self.begin_value(run, task);
         }
+        self.uses_held(run, hold);
         let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
-        let warm = !matches!(session, SessionTurn::Open(_));
+        let warm = matches!(session, SessionTurn::Warm(_));
         let warmth = Warmth { warm, hits, misses: references.len() as u16 - hits };
         let job = self.is_under_way(now, task, run, name, device, warmth)?;
         let on = self.device(device);
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
         }
-        Some(Assignment { run, task, job, rung: at, discards, session, references, values, estimate })
+        Some(Assignment { run, task, job, rung: at, discards, session, leaves, references, values, estimate })
     }
 
     /// A task is part of a run from now on: it counts there, and everybody hears of it.
@@ -422,9 +431,14 @@ impl<H: Host> Scheduler<H> {
         at: usize,
         device: DeviceId,
         needs: &Needs,
-    ) -> (HeldSession, SessionTurn<H::Session>) {
+    ) -> (HeldSession, SessionTurn<H::Session, H::State>) {
         let key = needs.session_key;
-        let id = SessionId(self.next_use());
+        let state = self.tasks.get(task).expect("it is being started");
+        let (spec, rung) = (state.spec.clone(), state.spec.ladder.rungs()[at].clone());
+        if let Some((held, turn)) = self.take_held(&spec, &rung, device) {
+            let held = held.unwrap_or_else(|| self.hold_new(device, needs));
+            return (held, turn);
+        }
         let on = self.device_mut(device);
         on.sessions_busy.push(key);
         if let Some(warm) = on.sessions.take(&key) {
@@ -432,11 +446,15 @@ impl<H: Host> Scheduler<H> {
             return (held, SessionTurn::Warm(warm.session));
         }
         self.things_changed();
+        (self.hold_new(device, needs), SessionTurn::Open(rung))
+    }
+
+    /// The promise for a session that is to be opened.
+    fn hold_new(&mut self, device: DeviceId, needs: &Needs) -> HeldSession {
+        let id = SessionId(self.next_use());
         let bytes = needs.session.unwrap_or_default();
         let lease = self.ledger.reserve(device, bytes).expect("the whole footprint was checked just before");
-        let state = self.tasks.get(task).expect("it is being started");
-        let rung = state.spec.ladder.rungs()[at].clone();
-        (HeldSession { id, key, bytes, lease }, SessionTurn::Open(rung))
+        HeldSession { id, key: needs.session_key, bytes, lease }
     }
 
     fn hold_references(

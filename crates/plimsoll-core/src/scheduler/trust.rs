@@ -81,6 +81,9 @@ impl<H: Host> Scheduler<H> {
 
     /// A result that is not believed: the task is done again.
     pub(super) fn do_again(&mut self, now: Moment, run: &Run, task: TaskId) -> Settled {
+        if let Some(lost) = self.session_lost(task) {
+            self.end_without_result(now, task, lost);
+        }
         let Some(state) = self.tasks.get_mut(task) else { return Settled::Dropped };
         let (device, rung) = (run.device, run.session.key.rung);
         state.attempts.push(Attempt { rung, device, setback: Setback::Distrusted });

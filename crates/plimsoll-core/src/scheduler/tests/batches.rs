@@ -31,6 +31,7 @@ fn settle(scheduler: &mut Scheduler<Nothing>, run: RunId, done: usize, fault: Op
         measured,
         value: None,
         moves: Default::default(),
+        state: None,
     };
     scheduler.settle_batch(Moment(10), run, outcome, |each| counted += usize::from(matches!(each, Settled::Done(_))));
     scheduler.check_invariants().unwrap();

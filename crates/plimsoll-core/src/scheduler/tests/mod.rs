@@ -4,6 +4,7 @@ mod batches;
 mod deadlines;
 mod estimates;
 mod faults;
+mod holds;
 mod host_memory;
 mod late;
 mod learning;
@@ -32,6 +33,7 @@ impl Host for Nothing {
     type Session = ();
     type Prepared = ();
     type Value = ();
+    type State = ();
 }
 
 /// The CPU pool with two slots, then this many GPUs with one each, all of them well.

@@ -44,7 +44,7 @@ fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Opt
     let (value, moves) = (fault.is_none().then_some(()), Default::default());
     let fault = fault.map(|fault| (fault, Nanos(1)));
     let mut counts = false;
-    let outcome = BatchOutcome { done, fault, session, measured, value, moves };
+    let outcome = BatchOutcome { done, fault, session, measured, value, moves, state: None };
     scheduler.settle_batch(NOW, run.run, outcome, |settled| counts = matches!(settled, Settled::Done(_)));
     scheduler.check_invariants().unwrap();
     counts
@@ -145,7 +145,7 @@ fn a_reader_goes_where_its_value_lies_unless_moving_it_is_cheaper_than_waiting()
     assert_eq!(scheduler.ledger().promised(DeviceId(2)), Bytes(110), "a copy of it while the task runs");
     let moves = [Moved { from: GPU, bytes: Bytes(100), took: Nanos::millis(50) }].into_iter().collect();
     let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
-    let outcome = BatchOutcome { done: 1, fault: None, session: Some(()), measured, value: None, moves };
+    let outcome = BatchOutcome { done: 1, fault: None, session: Some(()), measured, value: None, moves, state: None };
     scheduler.settle_batch(NOW, run.run, outcome, |_| ());
     assert_eq!(wait(&mut scheduler, &[value]), GPU);
 }

@@ -58,6 +58,7 @@ impl Host for Pretend {
     type Session = VirtualSession;
     type Prepared = Rc<Allocation>;
     type Value = ();
+    type State = ();
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,238 @@
+//! Sequences that own their session: one task at a time on it, nobody else, and nothing lost in silence.
+
+use super::{CPU, GPU, Nothing, exact};
+use crate::scheduler::{Assignment, BatchOutcome, Config, Measured, SessionTurn, Settled, Undrained};
+use crate::{
+    Bytes, DeviceId, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, Moment, Nanos, Place, Rung, Scheduler,
+    SequenceId, SubmitRefusal, TaskError, TaskId, TaskSpec,
+};
+
+const NOW: Moment = Moment(1);
+const HELD: SequenceId = SequenceId(7);
+
+/// Two pools on the GPU, or one, or none at all on the CPU.
+fn depths() -> Ladder {
+    let rung = |name, kind, session| {
+        let footprint = Footprint { session: Bytes(session), task: Bytes(10), reference: Bytes::ZERO };
+        Rung::new(name, Place::On(kind), footprint)
+    };
+    Ladder::from(vec![
+        rung("depth 2", DeviceKind::Gpu, 400),
+        rung("depth 1", DeviceKind::Gpu, 200),
+        rung("cpu", DeviceKind::Cpu, 100),
+    ])
+}
+
+/// The CPU and a GPU of 1000 bytes each; the sequence is held.
+fn held() -> (Scheduler<Nothing>, TaskSpec) {
+    let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    for (kind, slots) in [(DeviceKind::Cpu, 2), (DeviceKind::Gpu, 2)] {
+        let device = scheduler.add_device(exact(kind, slots, 1_000));
+        scheduler.device_opened(Moment::START, device);
+    }
+    scheduler.hold(HELD);
+    let mut spec = TaskSpec::new(scheduler.register("w"), depths(), 10);
+    (spec.sequence, spec.holds) = (Some(HELD), true);
+    for (rung, device, run) in [("depth 2", GPU, 1), ("depth 1", GPU, 2), ("cpu", CPU, 9)] {
+        scheduler.teach(spec.workload, rung, device, 10, Nanos::millis(run));
+    }
+    (scheduler, spec)
+}
+
+fn submit(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, count: usize) -> Vec<TaskId> {
+    (0..count).map(|_| scheduler.submit(NOW, spec.clone(), ()).unwrap()).collect()
+}
+
+fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Option<Fault>) -> bool {
+    let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
+    let (done, session) = (usize::from(fault.is_none()), fault.is_none().then_some(()));
+    let (fault, state) = (fault.map(|fault| (fault, Nanos(1))), run.leaves.then_some(()));
+    let outcome = BatchOutcome { done, fault, session, measured, value: None, moves: Default::default(), state };
+    let mut counts = false;
+    scheduler.settle_batch(NOW, run.run, outcome, |settled| counts = matches!(settled, Settled::Done(_)));
+    scheduler.check_invariants().unwrap();
+    counts
+}
+
+fn take(scheduler: &mut Scheduler<Nothing>, device: DeviceId) -> Assignment<Nothing> {
+    scheduler.take(NOW, device).expect("something is queued there")
+}
+
+fn lost() -> Option<Fault> {
+    Some(Fault::DeviceLost { detail: "on purpose".into() })
+}
+
+#[test]
+fn tasks_run_one_at_a_time_in_order_on_one_session() {
+    let (mut scheduler, spec) = held();
+    let tasks = submit(&mut scheduler, &spec, 4);
+    for (at, task) in tasks.into_iter().enumerate() {
+        let run = take(&mut scheduler, GPU);
+        assert_eq!(run.task, task);
+        assert_eq!(matches!(run.session, SessionTurn::Warm(())), at > 0);
+        assert!(scheduler.take(NOW, GPU).is_none() && scheduler.take(NOW, CPU).is_none(), "the next one waits");
+        assert!(end(&mut scheduler, &run, None));
+        assert_eq!(scheduler.ledger().promised(GPU), Bytes(400), "the session stays");
+    }
+    scheduler.close_hold(NOW, HELD);
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+    scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn nobody_else_gets_the_session_and_nothing_evicts_it() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    // Of the same kind, but of no sequence; then one that would need its bytes.
+    let free = TaskSpec { sequence: None, holds: false, rung: Some("depth 2"), ..spec.clone() };
+    submit(&mut scheduler, &free, 1);
+    let run = take(&mut scheduler, GPU);
+    assert!(matches!(run.session, SessionTurn::Open(_)));
+    end(&mut scheduler, &run, None);
+    let large = Rung::new("large", Place::On(DeviceKind::Gpu), Footprint::task(Bytes(700)));
+    submit(&mut scheduler, &TaskSpec { ladder: Ladder::from(vec![large]), ..free.clone() }, 1);
+    assert!(scheduler.take(NOW, GPU).is_none(), "the warm session may go, the held one may not");
+    submit(&mut scheduler, &spec, 1);
+    assert!(matches!(take(&mut scheduler, GPU).session, SessionTurn::Warm(())));
+}
+
+#[test]
+fn a_lost_device_ends_what_would_have_gone_on_and_says_what_was_not_drained() {
+    let (mut scheduler, spec) = held();
+    let drain = TaskSpec { drains: true, ..spec.clone() };
+    let first = submit(&mut scheduler, &spec, 3);
+    let drained = submit(&mut scheduler, &drain, 1)[0];
+    submit(&mut scheduler, &spec, 5);
+    for _ in 0..first.len() + 1 + 2 {
+        let run = take(&mut scheduler, GPU);
+        end(&mut scheduler, &run, None);
+    }
+    let not_drained = Undrained { since: Some(drained), tasks: 2 };
+    assert_eq!(scheduler.undrained(HELD), not_drained);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, lost());
+    let endings = scheduler.drain_endings();
+    assert_eq!(endings.len(), 3, "the one that ran, and two that waited");
+    let told = |error: &TaskError| match error.first_cause() {
+        TaskError::SessionLost { since, undrained } => (*since, *undrained) == (Some(drained), 2),
+        _ => false,
+    };
+    assert!(endings.iter().all(|ending| told(&ending.error)), "{endings:?}");
+    let refused = scheduler.submit(NOW, spec.clone(), ()).unwrap_err().refusal;
+    assert_eq!(refused, SubmitRefusal::SessionLost { undrained: 2 });
+    assert_eq!(scheduler.restart(HELD), not_drained);
+    submit(&mut scheduler, &spec, 1);
+    assert!(matches!(take(&mut scheduler, CPU).session, SessionTurn::Open(_)), "the GPU is not back yet");
+}
+
+/// Idle, with nobody waiting for it.
+#[test]
+fn a_session_that_is_lost_while_idle_is_lost_all_the_same() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    let free = TaskSpec { sequence: None, holds: false, rung: Some("depth 1"), ..spec.clone() };
+    submit(&mut scheduler, &free, 1);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, lost());
+    assert!(scheduler.is_hold_lost(HELD));
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+    assert_eq!(scheduler.undrained(HELD).tasks, 1);
+}
+
+#[test]
+fn a_first_task_that_cannot_open_its_session_steps_down_like_any_other() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 2);
+    let run = take(&mut scheduler, GPU);
+    let full = Fault::OutOfMemory { moment: MemoryMoment::Open, wanted: Bytes(400) };
+    end(&mut scheduler, &run, Some(full));
+    assert!(!scheduler.is_hold_lost(HELD));
+    let run = take(&mut scheduler, GPU);
+    assert_eq!(run.rung, 1);
+    assert!(end(&mut scheduler, &run, None));
+    let next = take(&mut scheduler, GPU);
+    assert!(next.rung == 1 && matches!(next.session, SessionTurn::Warm(())));
+}
+
+#[test]
+fn a_run_that_fails_on_it_loses_it() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 3);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, Some(Fault::work("broken")));
+    assert!(scheduler.is_hold_lost(HELD));
+    assert_eq!(scheduler.drain_endings().len(), 2);
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+}
+
+/// From two pools to one to the CPU, between tasks and while one runs; what it holds goes along.
+#[test]
+fn a_recalled_session_steps_down_before_its_next_task() {
+    let (mut scheduler, spec) = held();
+    let tasks = submit(&mut scheduler, &spec, 4);
+    let run = take(&mut scheduler, GPU);
+    assert!(scheduler.recall_hold(NOW, HELD, "depth 1"));
+    assert!(scheduler.recall_hold(NOW, HELD, "depth 1"), "twice is once");
+    assert!(end(&mut scheduler, &run, None));
+    let leave = take(&mut scheduler, GPU);
+    assert!(leave.leaves && matches!(leave.session, SessionTurn::Warm(())));
+    assert!(!end(&mut scheduler, &leave, None), "nobody is told of it");
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+    let run = take(&mut scheduler, GPU);
+    assert_eq!((run.task, run.rung), (tasks[1], 1));
+    assert!(matches!(run.session, SessionTurn::Resume(..)));
+    end(&mut scheduler, &run, None);
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes(200));
+    // The next one is queued, but has not started.
+    assert!(scheduler.recall_hold(NOW, HELD, "cpu"));
+    let leave = take(&mut scheduler, GPU);
+    assert!(leave.leaves);
+    end(&mut scheduler, &leave, None);
+    for (at, task) in tasks[2..].iter().enumerate() {
+        let run = take(&mut scheduler, CPU);
+        assert_eq!((run.task, run.rung, matches!(run.session, SessionTurn::Resume(..))), (*task, 2, at == 0));
+        assert!(end(&mut scheduler, &run, None));
+    }
+    assert_eq!(scheduler.undrained(HELD).tasks, 4);
+    assert!(scheduler.drain_endings().is_empty() && scheduler.unsettled() == 0);
+    assert!(!scheduler.recall_hold(NOW, HELD, "nothing"), "there is no such rung");
+}
+
+#[test]
+fn a_sequence_that_nobody_holds_is_refused() {
+    let (mut scheduler, spec) = held();
+    let sequence = SequenceId(8);
+    let other = TaskSpec { sequence: Some(sequence), ..spec };
+    let refused = scheduler.submit(NOW, other, ()).unwrap_err().refusal;
+    assert_eq!(refused, SubmitRefusal::NotHeld { sequence });
+}
+
+#[test]
+fn a_session_that_a_cancelled_task_still_uses_is_waited_for() {
+    let (mut scheduler, spec) = held();
+    let tasks = submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    scheduler.cancel(NOW, tasks[0]);
+    submit(&mut scheduler, &spec, 1);
+    assert!(scheduler.take(NOW, GPU).is_none());
+    end(&mut scheduler, &run, None);
+    assert!(matches!(take(&mut scheduler, GPU).session, SessionTurn::Warm(())));
+}
+
+#[test]
+fn closing_cancels_what_has_not_ended_and_leaves_nothing() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 3);
+    let run = take(&mut scheduler, GPU);
+    scheduler.close_hold(NOW, HELD);
+    assert_eq!(scheduler.drain_endings().len(), 3);
+    assert!(!end(&mut scheduler, &run, None));
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+    scheduler.check_at_rest().unwrap();
+}
