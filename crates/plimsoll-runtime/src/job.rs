@@ -26,6 +26,7 @@ impl Host for Runtime {
     type Session = OpenSession;
     type Prepared = PreparedReference;
     type Value = KeptBuffers;
+    type State = Box<dyn Any + Send>;
 }
 
 /// A session of any workload, and the bytes it holds.
@@ -66,6 +67,15 @@ pub(crate) type End = Result<(Box<dyn Any + Send>, Report), TaskError>;
 /// A task type-erased.
 pub(crate) trait Job: Send + Sync {
     fn open_session(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
+    /// Opens a session that goes on with what another one held.
+    fn resume_session(
+        &self,
+        rung: &Rung,
+        state: &(dyn Any + Send),
+        backend: &mut dyn Backend,
+    ) -> Result<Box<dyn Any + Send>, Fault>;
+    /// Takes what a session holds out of it.
+    fn leave(&self, session: &mut OpenSession, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
     /// Prepares the `at`-th of its references that differ.
     fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
     /// Runs with its references that differ, prepared, and its values at hand.
@@ -185,6 +195,20 @@ impl<W: Workload> Job for TypedJob<W> {
     fn open_session(&self, rung: &Rung, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
         let session = self.channel.known.workload.open(rung, &self.input, backend)?;
         Ok(Box::new(session))
+    }
+
+    fn resume_session(
+        &self,
+        rung: &Rung,
+        state: &(dyn Any + Send),
+        backend: &mut dyn Backend,
+    ) -> Result<Box<dyn Any + Send>, Fault> {
+        let session = self.channel.known.workload.resume(rung, &self.input, state, backend)?;
+        Ok(Box::new(session))
+    }
+
+    fn leave(&self, open: &mut OpenSession, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
+        self.session(open)?.leave(backend)
     }
 
     fn prepare(&self, open: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault> {

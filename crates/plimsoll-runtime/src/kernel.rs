@@ -107,6 +107,14 @@ impl Twin<'_> {
         bytemuck::cast_slice_mut(self.buffers[index].write())
     }
 
+    /// Buffer `index` as words, to write.
+    ///
+    /// # Panics
+    /// If the kernel only reads it.
+    pub fn words_mut(&mut self, index: usize) -> &mut [u32] {
+        self.buffers[index].write()
+    }
+
     /// Two different buffers as words: one to read, one to write.
     ///
     /// # Panics

@@ -13,6 +13,7 @@ use plimsoll_core::{Bytes, DeviceId, Shortfall, SubmitRefusal, TaskError, TaskId
 
 use crate::builder::Builder;
 use crate::device::DeviceFacts;
+use crate::held::Held;
 use crate::inbox::Inbox;
 use crate::job::{ReplyChannel, TaskFailure, TaskResult};
 use crate::learnt::{self, Learning};
@@ -235,6 +236,11 @@ impl Orchestrator {
 
     fn ticket<W: Workload>(&self, id: TaskId, channel: &ReplyChannel<W>) -> Ticket<W::Output> {
         Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) }
+    }
+
+    /// A sequence of tasks that owns its session: state from task to task.
+    pub fn hold<W: Workload>(&self, workload: &Registered<W>) -> Held<W> {
+        Held::new(&self.shared, &workload.known, self.limits)
     }
 
     /// Begins work on items of a pipeline.

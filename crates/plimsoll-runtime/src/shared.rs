@@ -302,4 +302,5 @@ pub(crate) fn drop_quietly(discards: Discards<Runtime>) {
     discards.references.into_iter().for_each(|reference| quietly(move || drop(reference)));
     discards.values.into_iter().for_each(|value| quietly(move || drop(value)));
     discards.jobs.into_iter().for_each(|job| quietly(move || drop(job)));
+    discards.states.into_iter().for_each(|state| quietly(move || drop(state)));
 }

@@ -49,6 +49,8 @@ pub(crate) struct TaskOptions {
     pub(crate) devices: DeviceSet,
     pub(crate) after: SmallVec<[TaskId; 2]>,
     pub(crate) sequence: Option<SequenceId>,
+    pub(crate) holds: bool,
+    pub(crate) drains: bool,
 }
 
 impl<W: Workload> Task<W> {
@@ -118,6 +120,14 @@ impl<W: Workload> Task<W> {
     #[must_use]
     pub fn after(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
         self.options.after.extend(tasks);
+        self
+    }
+
+    /// Nothing that tasks of its held sequence did before is left in the session once this one is done: see
+    /// [`crate::Held`].
+    #[must_use]
+    pub fn drains(mut self) -> Self {
+        self.options.drains = true;
         self
     }
 

@@ -29,7 +29,7 @@ use plimsoll_core::scheduler::{
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
-    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, Rung, SubmitRefusal, TaskError, TaskId, TaskSpec,
+    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
     WorkloadId,
 };
 use smallvec::SmallVec;
@@ -114,6 +114,8 @@ pub(crate) fn describe<W: Workload>(
         after: options.after,
         takes: values.iter().map(Value::id).collect(),
         item: item.map(Item::stage),
+        holds: options.holds,
+        drains: options.drains,
         sequence: options.sequence,
     };
     let (channel, stopped, raised) = (Arc::clone(channel), AtomicBool::new(false), AtomicU8::new(0));
@@ -373,16 +375,23 @@ impl Slot {
     /// One attempt at all that was taken: discard what must go, open, prepare, run one after the other. Never panics,
     /// whatever a task does.
     fn attempt(&mut self, batch: &mut Batch) -> Option<Attempted> {
-        let Assignment { run, task, job, discards, session: turn, references, values, .. } = batch.first.take()?;
+        let Assignment { run, task, job, discards, session: turn, leaves, references, values, .. } =
+            batch.first.take()?;
         drop_quietly(discards);
         let mut attempted = Attempted::of(run);
         let mut times = Times { last: Instant::now() };
-        let brought =
-            self.bring(&job, run, turn, references, &mut attempted.measured, &mut times).and_then(|brought| {
-                let values = self.fetch_values(values, &mut attempted, &mut times)?;
-                Ok(Brought { values, ..brought })
-            });
+        let brought = self.bring(&job, turn, references, &mut attempted, &mut times).and_then(|brought| {
+            let values = self.fetch_values(values, &mut attempted, &mut times)?;
+            Ok(Brought { values, ..brought })
+        });
         match brought {
+            Ok(mut brought) if leaves => {
+                match caught(|| self.leave(&job, &mut brought)) {
+                    Ok(state) => attempted.left(Finished { task, job, output: Output::Last(Box::new(())) }, state),
+                    Err(fault) => attempted.fail(job, fault, &mut times),
+                }
+                quietly(move || drop(brought));
+            }
             Ok(mut brought) => {
                 let tasks =
                     std::iter::once((task, job)).chain(batch.behind.drain(..).map(|each| (each.task, each.job)));
@@ -457,10 +466,9 @@ impl Slot {
     fn bring(
         &mut self,
         job: &Arc<dyn Job>,
-        run: RunId,
-        turn: SessionTurn<OpenSession>,
+        turn: SessionTurn<OpenSession, Box<dyn Any + Send>>,
         references: SmallVec<[ReferenceTurn<PreparedReference>; 1]>,
-        measured: &mut Measured,
+        attempted: &mut Attempted,
         times: &mut Times,
     ) -> Result<Brought, Fault> {
         caught(|| {
@@ -468,12 +476,23 @@ impl Slot {
             let mut session = match turn {
                 SessionTurn::Warm(warm) => warm,
                 SessionTurn::Open(rung) => {
-                    let opened = self.open_session(job, &rung);
-                    measured.open = Some(times.lap());
+                    let opened = self.open_session(|backend| job.open_session(&rung, backend));
+                    attempted.measured.open = Some(times.lap());
                     opened?
                 }
+                SessionTurn::Resume(rung, state) => {
+                    // It goes back if it cannot go on here.
+                    let state = &**attempted.state.insert(state);
+                    let resumed = self.open_session(|backend| job.resume_session(&rung, state, backend));
+                    attempted.measured.open = Some(times.lap());
+                    let resumed = resumed?;
+                    let gone = attempted.state.take();
+                    quietly(move || drop(gone));
+                    resumed
+                }
             };
-            let references = self.prepare(job, run, &mut session, references, measured, times)?;
+            let references =
+                self.prepare(job, attempted.run, &mut session, references, &mut attempted.measured, times)?;
             let prepared = references.iter().map(|each| Arc::clone(&each.prepared)).collect();
             Ok(Brought { session, references, prepared, values: SmallVec::new() })
         })
@@ -508,10 +527,20 @@ impl Slot {
         backend.finish().map(|()| copied)
     }
 
-    fn open_session(&mut self, job: &Arc<dyn Job>, rung: &Rung) -> Result<OpenSession, Fault> {
+    /// A session whose memory counts for itself.
+    fn open_session(
+        &mut self,
+        open: impl FnOnce(&mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>,
+    ) -> Result<OpenSession, Fault> {
         let gauge = Arc::new(Gauge::default());
-        let opened = self.charged_to(&gauge, |backend| job.open_session(rung, backend)).map_err(while_opening);
+        let opened = self.charged_to(&gauge, open).map_err(while_opening);
         Ok(OpenSession { session: opened?, gauge })
+    }
+
+    fn leave(&mut self, job: &Arc<dyn Job>, brought: &mut Brought) -> Result<Box<dyn Any + Send>, Fault> {
+        let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
+        let state = job.leave(&mut brought.session, &mut **backend)?;
+        backend.finish().map(|()| state)
     }
 
     fn prepare(
@@ -663,6 +692,8 @@ struct Attempted {
     session: Option<OpenSession>,
     value: Option<KeptBuffers>,
     moves: SmallVec<[Moved; 1]>,
+    /// What a held session held, on its way to another.
+    state: Option<Box<dyn Any + Send>>,
 }
 
 struct Finished {
@@ -688,7 +719,14 @@ impl Attempted {
             session: None,
             value: None,
             moves: SmallVec::new(),
+            state: None,
         }
+    }
+
+    /// What a session held was taken out of it.
+    fn left(&mut self, finished: Finished, state: Box<dyn Any + Send>) {
+        self.finished.push(finished);
+        self.state = Some(state);
     }
 
     fn fail(&mut self, job: Arc<dyn Job>, fault: Fault, times: &mut Times) {
@@ -727,11 +765,12 @@ struct Delivery {
 
 impl Delivery {
     fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempted: Attempted) {
-        let Attempted { run, finished, failed, not_started, measured, session, value, moves } = attempted;
+        let Attempted { run, finished, failed, not_started, measured, session, value, moves, state } = attempted;
         let done = finished.len();
         let (failed, fault) = failed.map(|Failed { job, fault, took }| (job, (fault, took))).unzip();
         let mut finished = finished.into_iter();
-        scheduler.settle_batch(now, run, BatchOutcome { done, fault, session, measured, value, moves }, |settled| {
+        let outcome = BatchOutcome { done, fault, session, measured, value, moves, state };
+        scheduler.settle_batch(now, run, outcome, |settled| {
             let Some(Finished { task, job, output }) = finished.next() else { return };
             match (settled, output) {
                 (Settled::Done(report), Output::Last(output)) => {

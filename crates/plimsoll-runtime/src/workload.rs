@@ -49,6 +49,20 @@ pub trait Workload: Send + Sync + Sized + 'static {
         input: &Self::Input,
         backend: &mut dyn Backend,
     ) -> Result<Box<dyn Session<Self>>, Fault>;
+
+    /// Opens a session for this rung that goes on with what another one held: what its [`Session::leave`] gave.
+    ///
+    /// # Errors
+    /// As [`Workload::open`]. What the other one held is kept, and tried on the next rung.
+    fn resume(
+        &self,
+        _rung: &Rung,
+        _input: &Self::Input,
+        _state: &(dyn Any + Send),
+        _backend: &mut dyn Backend,
+    ) -> Result<Box<dyn Session<Self>>, Fault> {
+        Err(Fault::work("sessions of this workload cannot go on elsewhere"))
+    }
 }
 
 /// A reference as a session prepared it.
@@ -69,6 +83,15 @@ pub trait Session<W: Workload>: Send {
     /// # Errors
     /// What went wrong; [`Fault`] says what happens then.
     fn run(&mut self, input: &W::Input, context: &mut Context<'_>) -> Result<W::Output, Fault>;
+
+    /// Takes all that it holds from task to task into host memory, because a held session has to step down: see
+    /// [`crate::Held::recall`]. It is closed after that.
+    ///
+    /// # Errors
+    /// As [`Session::run`]. What it held is lost then.
+    fn leave(&mut self, _backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault> {
+        Err(Fault::work("sessions of this workload cannot go on elsewhere"))
+    }
 }
 
 /// What a running task has at hand.

@@ -1,6 +1,7 @@
 //! Pipelines whose values stay on the device, on the CPU and on a real Vulkan device. A machine without one fails here:
 //! install Mesa's software one (`mesa-vulkan-drivers`).
 
+mod held;
 mod stages;
 
 use std::sync::Arc;

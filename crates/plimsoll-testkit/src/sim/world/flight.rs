@@ -83,7 +83,7 @@ struct Start {
     run: RunId,
     taken: Taken,
     /// `None` if it uses the session and the memory of the one before it.
-    session: Option<SessionTurn<VirtualSession>>,
+    session: Option<SessionTurn<VirtualSession, ()>>,
     references: Vec<ReferenceTurn<Rc<Allocation>>>,
 }
 
@@ -220,11 +220,11 @@ impl World {
         device: DeviceId,
         spec: &TaskSpec,
         rung: &'static str,
-        turn: Option<SessionTurn<VirtualSession>>,
+        turn: Option<SessionTurn<VirtualSession, ()>>,
     ) -> Result<(Option<VirtualSession>, bool), String> {
         match turn {
             None => Ok((None, false)),
-            Some(SessionTurn::Open(_)) => Ok((None, true)),
+            Some(SessionTurn::Open(_) | SessionTurn::Resume(..)) => Ok((None, true)),
             Some(SessionTurn::Warm(session)) if session.made_for == self.made_for(device, spec, rung) => {
                 Ok((Some(session), false))
             }

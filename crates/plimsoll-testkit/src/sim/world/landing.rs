@@ -130,7 +130,7 @@ impl World {
         let kind = failed.as_ref().map(|(_, _, kind)| *kind);
         let session = session.filter(|_| failed.is_none());
         let fault = failed.map(|(fault, took, _)| (fault, took));
-        let outcome = BatchOutcome { done, fault, session, measured, value: None, moves: SmallVec::new() , state: None };
+        let outcome = BatchOutcome { done, fault, session, measured, value: None, moves: SmallVec::new(), state: None };
         let mut settled = Vec::new();
         self.scheduler.settle_batch(self.now, run, outcome, |each| settled.push(each));
         self.hear()?;
