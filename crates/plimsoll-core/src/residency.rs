@@ -302,6 +302,9 @@ mod tests {
         assert_eq!(cache.victim(&[key(1)]).unwrap().0, key(2));
         assert!(cache.evict(&key(0)).is_none(), "in use");
         assert_eq!(cache.idle_bytes(), Bytes(20));
+        cache.release(&key(0), 0);
+        assert_eq!(cache.victim(&[key(1), key(2)]).unwrap(), (key(0), false, 10), "used last of all");
+        assert_eq!(cache.victim(&[]).unwrap().0, key(1));
     }
 
     #[test]

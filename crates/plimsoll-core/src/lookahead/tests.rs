@@ -159,6 +159,7 @@ fn a_set_that_cannot_be_planned_is_refused_with_the_task() {
     assert_eq!(refusal(&[task([1], &[1]), task([1], &[0])], &[DEVICE]), PlanError::Cycle { task: 0 });
     assert_eq!(refusal(&[task([1], &[0])], &[DEVICE]), PlanError::Cycle { task: 0 });
     assert_eq!(refusal(&[task([1], &[7])], &[DEVICE]), PlanError::NoSuchTask { task: 0, after: 7 });
+    assert_eq!(refusal(&[task([1], &[1])], &[DEVICE]), PlanError::NoSuchTask { task: 0, after: 1 });
     assert_eq!(refusal(&[nowhere], &[no_slots, DEVICE]), PlanError::FitsNowhere { task: 0 });
     assert_eq!(
         refusal(&[task([1], &[])], &[DEVICE, DEVICE]),

@@ -301,6 +301,9 @@ mod tests {
         }
         assert_eq!(profile.cells().len(), CELLS_MAX);
         assert!(profile.cells().all(|(_, cell)| cell.learnt_at() >= NOW.plus(10)));
+        profile.merge(&learnt("from another process", 1, NOW.plus(1_000_000))).expect("same machine");
+        assert_eq!(profile.cells().len(), CELLS_MAX);
+        assert!(profile.cells().all(|(_, cell)| cell.learnt_at() >= NOW.plus(11)));
     }
 
     fn any_profile() -> impl Strategy<Value = Profile> {

@@ -544,6 +544,31 @@ mod tests {
         assert_eq!(with(|record| record.software = "x".repeat(1_000)), 1);
     }
 
+    #[test]
+    fn of_everything_only_so_much_is_read() {
+        let many = |limit: usize| (0..=limit).map(|n| format!("w{n}"));
+        let refuted = |workload| {
+            let FailureRecord { rung, device, units, bytes, at, .. } = failure(NOW);
+            RefutationRecord { workload, rung, device, units, bytes, at }
+        };
+        let record = Record {
+            cells: many(CELLS_MAX).map(|name| cell(&name, vec![size(10, &[5])])).collect(),
+            failures: many(FAILURES_MAX).map(|workload| FailureRecord { workload, ..failure(NOW) }).collect(),
+            refuted: many(FAILURES_MAX).map(|name| refuted(format!("other {name}"))).collect(),
+            unsupported: many(FAILURES_MAX)
+                .map(|workload| UnsupportedRecord { workload, ..unsupported(NOW) })
+                .collect(),
+            ..record()
+        };
+        let (profile, dropped) = Profile::from_record(record, NOW).expect("whose it is is clear");
+        let reasons: Vec<_> = dropped.iter().map(|part| part.reason).collect();
+        let too_many = ["too many cells", "too many failures", "too many refutations", "too many of them"];
+        assert_eq!(reasons, too_many.map(|what| format!("there are {what}")));
+        let failures = profile.failures();
+        let kept = [failures.iter().count(), failures.refutations().count(), failures.unsupported().count()];
+        assert_eq!((profile.cells().len(), kept), (CELLS_MAX, [FAILURES_MAX; 3]));
+    }
+
     proptest! {
         #[test]
         fn nothing_absurd_gets_in(
