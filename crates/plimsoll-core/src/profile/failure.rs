@@ -458,12 +458,8 @@ mod tests {
         let unsupported = UnsupportedCell::new(key("b"), "no f64", "1.0", NOW);
         let month = unsupported.until().0 - NOW.0;
         failures.remember_unsupported(unsupported);
-        let steps = [
-            (REFUTATION_LIFE_S - 1, (1, 1)),
-            (REFUTATION_LIFE_S, (0, 1)),
-            (month - 1, (0, 1)),
-            (month, (0, 0)),
-        ];
+        let steps =
+            [(REFUTATION_LIFE_S - 1, (1, 1)), (REFUTATION_LIFE_S, (0, 1)), (month - 1, (0, 1)), (month, (0, 0))];
         for (after, kept) in steps {
             failures.expire(NOW.plus(after));
             assert_eq!((failures.refutations().count(), failures.unsupported().count()), kept, "after {after} s");
@@ -557,6 +553,9 @@ mod tests {
         assert!(!refuses(&ours, 100, NOW.plus(6)), "their old copy does not bring it back");
         ours.remember(failed("a", 100, NOW.0 + 10));
         assert!(refuses(&ours, 100, NOW.plus(11)), "a new failure counts");
+        let before = ours.clone();
+        ours.merge(&before);
+        assert_eq!(ours, before, "once more changes nothing");
     }
 
     /// A file may hold both, if two processes wrote into it.

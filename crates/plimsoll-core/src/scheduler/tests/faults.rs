@@ -76,3 +76,23 @@ fn attempts_at_tasks_that_failed_before_are_counted_where_they_start() {
     assert_eq!([0, 1].map(|device| counts(report(device))), [(3, 3, 0, 1), (1, 0, 1, 0)]);
     assert_eq!(scheduler.unsettled(), 0, "nothing is lost, nothing is done twice");
 }
+
+/// Only a device that may come back is worth waiting for.
+#[test]
+fn a_device_that_is_gone_for_good_is_not_waited_for() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    assert_eq!(errors(&mut scheduler).len(), 0, "it is being opened");
+    for _ in 0..100 {
+        scheduler.device_failed_to_open(Moment(2), GPU);
+    }
+    assert!(!scheduler.health(GPU).may_return());
+    assert_eq!(errors(&mut scheduler).len(), 1, "the one that waited");
+    scheduler.submit(Moment(3), spec, ()).unwrap();
+    let ended = errors(&mut scheduler);
+    let [crate::TaskError::Exhausted { attempts }] = &ended[..] else { panic!("{ended:?}") };
+    let gone = crate::Setback::Refused(crate::Refusal::Gone(crate::Ailment::Lost));
+    assert!(attempts.iter().any(|attempt| format!("{:?}", attempt.setback) == format!("{gone:?}")), "{attempts:?}");
+}

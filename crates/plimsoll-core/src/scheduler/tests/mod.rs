@@ -13,12 +13,15 @@ mod moves;
 mod offers;
 mod order;
 mod passing;
+mod plans;
 mod predecessors;
 mod quality;
 mod references;
 mod sequences;
 mod slots;
+mod stealing;
 mod wakes;
+mod widths;
 
 use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
 use crate::balancer::Strategy;

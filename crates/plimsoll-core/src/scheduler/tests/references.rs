@@ -46,8 +46,10 @@ fn a_handle_that_is_dropped_frees_what_it_held() {
     scheduler.pin(ContentKey(7));
     run(&mut scheduler, 1, using(&spec, [7], true));
     assert_eq!(scheduler.ledger().promised(CPU), Bytes(2));
+    scheduler.drain_wakes();
     scheduler.unpin(ContentKey(7));
     assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
+    assert!(scheduler.drain_wakes().contains(CPU), "whoever waits for memory there looks again");
     assert_eq!(scheduler.drain_discards().references.len(), 1, "and it is given out to be dropped");
 }
 
