@@ -41,4 +41,8 @@ fn deadlines_of_tasks_that_have_ended_are_forgotten() {
         settle(&mut scheduler, Moment(now), &run, None);
     }
     assert!(scheduler.deadlines.len() < 200, "{} are kept", scheduler.deadlines.len());
+    let ids: Vec<_> = (0..5_000).map(|_| scheduler.submit(Moment(5_000), spec.clone(), ()).unwrap()).collect();
+    ids.into_iter().for_each(|id| assert!(scheduler.cancel(Moment(5_000), id)));
+    scheduler.submit(Moment(5_000), spec, ()).unwrap();
+    assert!(scheduler.deadlines.len() < 200, "{} are kept of many at once", scheduler.deadlines.len());
 }

@@ -1,6 +1,7 @@
 //! What a choice is based on: figures of its own workload, and of runs that are not yet over.
 
 use super::*;
+use crate::event::What;
 use crate::scheduler::Estimate;
 use crate::task::ReferenceUse;
 use crate::{ContentKey, DeviceSet, Refusal};
@@ -122,9 +123,12 @@ fn a_reference_is_brought_once() {
     scheduler.prepared(run.run, 0, ());
     let measured = Measured { run: Nanos(1_000), bring: Nanos(300), brought: 1, ..Measured::default() };
     scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
-    scheduler.submit(Moment(3), using(2), ()).unwrap();
+    let queued = scheduler.submit(Moment(3), using(2), ()).unwrap();
     let bring = [1, 2, 3].map(|content| scheduler.why(Moment(3), &using(content))[0].estimate.map(|each| each.bring));
     assert_eq!(bring, [Nanos::ZERO, Nanos::ZERO, Nanos(300)].map(Some), "prepared, queued for, unknown");
+    assert!(scheduler.cancel(Moment(4), queued));
+    let bring = scheduler.why(Moment(4), &using(2))[0].estimate.map(|each| each.bring);
+    assert_eq!(bring, Some(Nanos(300)), "nobody is queued for it any more");
 }
 
 /// One device has run the workload in this process, of the other only the profile knows.
@@ -141,4 +145,15 @@ fn what_the_profile_knows_counts_as_much_as_what_was_measured_lately() {
         scheduler.submit(Moment(3), spec.clone(), ()).unwrap();
     }
     assert_eq!(depths(&scheduler), [60, 30], "two slots of the CPU, one of the GPU");
+}
+
+#[test]
+fn listeners_are_told_where_a_task_was_placed_and_when_it_should_be_done() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(1));
+    scheduler.teach(spec.workload, "any", CPU, 10, Nanos(700));
+    scheduler.listen(true);
+    let task = scheduler.submit(Moment(50), spec, ()).unwrap();
+    let placed = What::Placed { task, rung: "any", device: CPU, finish: Moment(750) };
+    assert!(scheduler.drain_events().iter().any(|event| event.at == Moment(50) && event.what == placed));
 }

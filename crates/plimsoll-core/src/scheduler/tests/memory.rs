@@ -254,3 +254,34 @@ fn a_task_seen_to_take_more_than_it_declares_lets_others_pass_while_it_does_not_
     let passes = scheduler.submit(Moment(5), modest, ()).unwrap();
     assert_eq!(scheduler.take(Moment(5), CPU).map(|run| run.task), Some(passes), "550 bytes are free");
 }
+
+/// It waited in vain on one GPU, and since then for the other one to come back.
+#[test]
+fn memory_that_comes_while_a_device_is_waited_for_is_used() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    scheduler.device_faulted(Moment(1), DeviceId(2), crate::Ailment::Lost);
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    let late = Moment(2) + scheduler.config().memory_wait_max;
+    scheduler.tick(late);
+    assert_eq!((depths(&scheduler), scheduler.unsettled()), (vec![0, 0, 0], 1), "it has left that queue");
+    scheduler.release(late, lease);
+    assert!(scheduler.take(late, GPU).is_some());
+}
+
+#[test]
+fn what_never_fits_names_the_smallest_rung_and_the_largest_device() {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    for bytes in [300, 500, 400] {
+        let device = scheduler.add_device(exact(DeviceKind::Gpu, 1, bytes));
+        scheduler.device_opened(Moment::START, device);
+    }
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)));
+    let ladder = Ladder::from(vec![rung("full", 900), rung("strip", 600), rung("tiles", 700)]);
+    let spec = spec(&mut scheduler, ladder);
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let ended = errors(&mut scheduler);
+    assert!(matches!(ended[..], [TaskError::NeverFits { needed: Bytes(600), line: Bytes(500), .. }]), "{ended:?}");
+}

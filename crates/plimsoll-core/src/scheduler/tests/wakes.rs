@@ -117,3 +117,17 @@ fn a_run_that_ends_wakes_the_other_slots_of_its_device() {
     assert!(scheduler.drain_wakes().contains(CPU));
     assert!(scheduler.take(Moment(2), CPU).is_some() && scheduler.take(Moment(2), CPU).is_some());
 }
+
+#[test]
+fn a_lease_that_comes_back_wakes_those_who_wait_for_memory() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = TaskSpec { devices: DeviceSet::only(GPU), ..spec(&mut scheduler, on_gpu(500)) };
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    scheduler.drain_wakes();
+    scheduler.release(Moment(3), lease);
+    assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU), "nobody else has anything to start");
+    scheduler.release(Moment(3), lease);
+    assert!(scheduler.drain_wakes().is_empty(), "it came back once");
+}
