@@ -314,7 +314,13 @@ mod tests {
                 let key = CellKey::new(&format!("w{name}"), "full", "card");
                 let mut cell = profile.cell(&key).cloned().unwrap_or_default();
                 cell.learn_run(units, Nanos(took));
+                cell.learn_reference(units, Nanos(took / 2));
+                cell.learn_open(Nanos(took / 3));
                 profile.record(&key, &mut cell, NOW.plus(at));
+                if took % 5 == 0 {
+                    let refuted = CellKey::new("refuted", "full", "card");
+                    profile.failures_mut().succeeded(&refuted, units, Bytes(took), NOW.plus(at));
+                }
                 let failed =
                     FailedCell::out_of_memory(key, units, Bytes(took), MemoryMoment::Open, "1.0", NOW.plus(at));
                 let failed = failed.expect("it happened").with_step(took as u8 % 40).with_free(Some(Bytes(units)));

@@ -16,6 +16,7 @@ fn what_others_hold_now_is_waited_for() {
     assert!(scheduler.take(Moment(2), GPU).is_none());
     scheduler.tick(Moment(3));
     assert!(errors(&mut scheduler).is_empty(), "it waits up to {}", scheduler.config().memory_wait_max);
+    scheduler.drain_wakes();
     others_leave(&mut scheduler, Moment(4), GPU, 1_000);
     assert!(scheduler.drain_wakes().contains(GPU));
     assert!(scheduler.take(Moment(5), GPU).is_some());

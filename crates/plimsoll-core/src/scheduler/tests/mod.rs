@@ -1,8 +1,10 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
 mod batches;
+mod changes;
 mod deadlines;
 mod estimates;
+mod events;
 mod faults;
 mod host_memory;
 mod late;

@@ -49,3 +49,15 @@ fn no_rung_that_was_never_measured_is_stolen_for() {
     let stolen = scheduler.take(Moment::START, THIEF).expect("five are waiting");
     assert_eq!(spec.ladder.rungs()[stolen.rung].name, "gpu");
 }
+
+/// What each device gets is fixed: nobody evens it out.
+#[test]
+fn where_shares_are_kept_nobody_steals() {
+    for (strategy, steals) in
+        [(Strategy::RoundRobin, false), (Strategy::WeightedCapacity, false), (Strategy::LeastLoaded, true)]
+    {
+        let (mut scheduler, _) = queued(1, 5, on_gpu(10));
+        scheduler.config.strategy = strategy;
+        assert_eq!(scheduler.take(Moment::START, THIEF).is_some(), steals, "{strategy}");
+    }
+}

@@ -131,3 +131,13 @@ fn a_lease_that_comes_back_wakes_those_who_wait_for_memory() {
     scheduler.release(Moment(3), lease);
     assert!(scheduler.drain_wakes().is_empty(), "it came back once");
 }
+
+/// It has nothing queued, but may have something to steal.
+#[test]
+fn a_device_that_is_back_is_woken() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+    scheduler.drain_wakes();
+    scheduler.device_opened(Moment(2), GPU);
+    assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU));
+}
