@@ -170,6 +170,19 @@ fn a_set_that_cannot_be_planned_is_refused_with_the_task() {
 }
 
 #[test]
+fn a_chain_is_as_long_as_its_tasks_wherever_they_run() {
+    let tasks = [task([10, 30], &[]), task([30, 10], &[0]), task([10, 10], &[1])];
+    let busy = KnownDevice { slots: 2, free_at: Nanos(5) };
+    assert_eq!(lower_bound(&tasks, &[busy, busy]), Nanos(35));
+}
+
+#[test]
+fn work_that_one_device_alone_can_do_is_not_shared_out() {
+    let only_second = KnownTask { costs: [None, Some(Nanos(10))].into_iter().collect(), ..KnownTask::default() };
+    assert_eq!(lower_bound(&vec![only_second; 4], &[DEVICE, DEVICE]), Nanos(40));
+}
+
+#[test]
 fn nothing_to_do_takes_no_time() {
     for devices in [&[][..], &[DEVICE][..]] {
         let plan = plan(&[], devices, Budget::default()).expect("an empty set is a set");
@@ -259,8 +272,19 @@ fn the_drafts_are_as_good_as_they_were() {
         if seed % 3 == 0 {
             devices[1].free_at = Nanos(1_500);
         }
-        if seed % 4 == 1 {
-            tasks.iter_mut().step_by(3).for_each(|task| task.costs[0] = None);
+        for (at, task) in tasks.iter_mut().enumerate() {
+            match seed % 4 {
+                // Few tasks can run on the CPU, …
+                1 if at % 8 != 0 => task.costs[0] = None,
+                // … the first device is the fast one, …
+                2 => task.costs.swap(0, 1),
+                // … some tasks can run on the CPU alone.
+                3 if at % 4 == 0 => task.costs[1] = None,
+                _ => {}
+            }
+        }
+        if seed % 4 == 3 {
+            devices[1].slots = 2;
         }
         let problem = Problem::new(&tasks, &devices).expect("a valid set");
         let bound = Bound::new(&problem);
@@ -271,16 +295,16 @@ fn the_drafts_are_as_good_as_they_were() {
     });
     expect_test::expect![[r#"
         0: [2710, 2730, 2918, 2759, 2675, 2795] of 2602
-        1: [3274, 3303, 3488, 3320, 3253, 3854] of 3196
-        2: [2297, 2423, 2560, 2378, 2474, 2420] of 2223
-        3: [3980, 4005, 4753, 4070, 4051, 4014] of 3832
+        1: [6032, 5961, 5944, 6032, 5944, 6032] of 5944
+        2: [2285, 2179, 2243, 2134, 2269, 2262] of 2068
+        3: [3680, 3843, 3687, 3868, 3687, 3680] of 3433
         4: [1946, 1928, 2237, 2040, 2031, 2057] of 1865
-        5: [4033, 4071, 4300, 4130, 4009, 4371] of 3924
-        6: [2617, 2522, 2718, 2571, 2489, 2872] of 2312
-        7: [3166, 3285, 3515, 3363, 3282, 3300] of 3099
+        5: [7494, 7494, 7494, 7494, 7494, 7494] of 7476
+        6: [1958, 1989, 1975, 1934, 2018, 1947] of 1864
+        7: [2879, 2878, 2878, 2879, 2878, 2879] of 2866
         8: [1991, 2037, 2081, 2087, 2192, 2075] of 1965
-        9: [4330, 4332, 4346, 4298, 4227, 4751] of 4125
-        10: [2001, 2051, 2138, 1985, 2025, 2203] of 1911
-        11: [3028, 3113, 3599, 3208, 3093, 3363] of 2989"#]]
+        9: [6051, 6051, 6051, 6051, 6051, 6051] of 6051
+        10: [1870, 1837, 1852, 1926, 1824, 1932] of 1771
+        11: [3116, 3115, 3115, 3116, 3115, 3116] of 3093"#]]
     .assert_eq(&makespans.collect::<Vec<_>>().join("\n"));
 }

@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn two_sizes_of_one_step_share_a_track() {
-        let curve = curve(&[(1_024, 10_240), (1_279, 12_790), (1_280, 12_800)]);
+        let curve = curve(&[(1_024, 10_240), (1_279, 12_790), (1_279, 12_790), (1_280, 12_800)]);
         assert_eq!(curve.points.iter().map(|p| p.units).collect::<Vec<_>>(), [1_024, 1_280]);
         assert_eq!(time(&curve, 1_024), 10_240, "in proportion, they are equal");
         let jumped = self::curve(&[(1_024, u64::MAX), (1_279, u64::MAX)]);
