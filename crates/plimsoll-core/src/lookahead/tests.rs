@@ -203,6 +203,30 @@ fn equal_devices_share_the_work() {
     let tasks: Vec<_> = (0..12).map(|_| task([5, 5, 5], &[])).collect();
     let plan = plan(&tasks, &[DEVICE; 3], Budget { simulations: 1, seed: 0 }).expect("a valid set");
     assert_eq!(plan.makespan, Nanos(20));
+    let again = super::plan(&tasks, &[DEVICE; 3], Budget::default()).expect("a valid set");
+    assert_eq!((again.makespan, again.simulations), (Nanos(20), 1), "what cannot be beaten is not improved");
+}
+
+#[test]
+fn as_many_recipes_are_tried_as_the_budget_allows() {
+    for seed in 0..4 {
+        let (tasks, devices) = drawn_set(seed);
+        let problem = Problem::new(&tasks, &devices).expect("a valid set");
+        let bound = Bound::new(&problem);
+        let drafter = Drafter::new(&problem, &bound.prices);
+        let mut simulator = Simulator::new(&problem);
+        let drafts = RECIPES.map(|recipe| simulator.play(&drafter.draft(recipe), UNLIMITED).expect("no limit"));
+        for simulations in 1..=RECIPES.len() {
+            let budget = Budget { simulations: simulations as u32, seed: 0 };
+            let plan = plan(&tasks, &devices, budget).expect("a valid set");
+            assert_eq!(
+                Some(&plan.makespan.0),
+                drafts[..simulations].iter().min(),
+                "{seed}: {simulations} of {drafts:?}"
+            );
+            assert_eq!(plan.simulations, budget.simulations);
+        }
+    }
 }
 
 #[test]

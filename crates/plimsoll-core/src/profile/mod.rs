@@ -233,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_is_as_new_as_the_last_that_was_put_into_it() {
+        let begun = |at| Profile::new(Machine { key: "k".into(), devices: vec![] }, "1.0", at);
+        for (ours, theirs) in [(NOW, NOW.plus(9)), (NOW.plus(9), NOW)] {
+            let mut profile = begun(ours);
+            assert_eq!(profile.measured_at(), ours);
+            profile.merge(&begun(theirs)).expect("same machine");
+            assert_eq!(profile.measured_at(), NOW.plus(9));
+        }
+    }
+
+    #[test]
     fn handing_in_an_unchanged_cell_does_not_make_it_newer() {
         let mut cell = Cell::default();
         cell.learn_run(1_000, Nanos(5_000));
