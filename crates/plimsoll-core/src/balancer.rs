@@ -218,7 +218,11 @@ mod tests {
         let measured = Offer { units_per_second: Some(3.0), ..offer(0) };
         let faster = Offer { units_per_second: Some(9.0), ..offer(1) };
         assert_eq!(shares(Strategy::AdaptiveThroughput, &[measured, faster], 40), [10, 30]);
-        assert!(shares(Strategy::AdaptiveThroughput, &[measured, faster, offer(2)], 40)[2] > 0);
+        assert_eq!(
+            shares(Strategy::AdaptiveThroughput, &[measured, faster, offer(2)], 36),
+            [6, 18, 12],
+            "as the mean of the others"
+        );
     }
 
     #[test]

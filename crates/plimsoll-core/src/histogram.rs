@@ -45,7 +45,7 @@ impl Histogram {
         let mut seen = 0;
         self.counts.iter().enumerate().find_map(|(at, &count)| {
             seen += u64::from(count);
-            (seen >= rank && count > 0).then(|| upper_edge(at))
+            (seen >= rank).then(|| upper_edge(at))
         })
     }
 }
@@ -83,6 +83,14 @@ mod tests {
             let found = histogram.percentile(share).unwrap().as_secs_f64() * 1e3;
             assert!((found / exact - 1.0).abs() < 0.0625, "p{share}: {found} beside {exact}");
         }
+    }
+
+    #[test]
+    fn half_of_two_is_the_first_and_the_longest_counts_as_two_hours_and_a_half() {
+        let mut histogram = Histogram::default();
+        [Nanos(9), Nanos::MAX].into_iter().for_each(|span| histogram.record(span));
+        assert_eq!((histogram.total(), histogram.percentile(0.5)), (2, Some(Nanos(9))));
+        assert_eq!(histogram.percentile(1.0), Some(Nanos((1 << 43) - 1)));
     }
 
     proptest! {

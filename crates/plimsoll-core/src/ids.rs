@@ -176,6 +176,7 @@ mod tests {
     fn a_device_set_holds_what_was_put_in() {
         let set: DeviceSet = [DeviceId(0), DeviceId(63)].into_iter().collect();
         assert!(set.contains(DeviceId(0)) && set.contains(DeviceId(63)) && !set.contains(DeviceId(7)));
+        assert!(!set.is_empty() && set.without(DeviceId(0)).contains(DeviceId(63)));
         assert!(set.without(DeviceId(0)).without(DeviceId(63)).is_empty());
         let beyond = DeviceId(64);
         assert!(!DeviceSet::ALL.contains(beyond) && DeviceSet::only(beyond).is_empty());

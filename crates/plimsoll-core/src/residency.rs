@@ -302,6 +302,14 @@ mod tests {
         assert_eq!(cache.victim(&[key(1)]).unwrap().0, key(2));
         assert!(cache.evict(&key(0)).is_none(), "in use");
         assert_eq!(cache.idle_bytes(), Bytes(20));
+        assert_eq!(
+            [0, 1, 9].map(|content| cache.idle_bytes_of(&key(content))),
+            [0, 10, 0].map(Bytes),
+            "in use, idle, gone"
+        );
+        cache.release(&key(0), 0);
+        assert_eq!(cache.victim(&[key(1), key(2)]).unwrap(), (key(0), false, 10), "used last of all");
+        assert_eq!(cache.victim(&[]).unwrap().0, key(1));
     }
 
     #[test]
@@ -315,6 +323,57 @@ mod tests {
         cache.hit(&key(1), 20);
         cache.release(&key(1), 0);
         assert_eq!(cache.victim(&[]).unwrap().0, key(1), "used later, but never had to come back");
+    }
+
+    #[test]
+    fn every_use_is_counted_as_what_it_was() {
+        let mut cache = cache_of(2);
+        for _ in 0..3 {
+            cache.hit(&key(0), 9).unwrap();
+            cache.release(&key(0), 0);
+        }
+        cache.evict(&key(0)).unwrap();
+        cache.miss(key(0), Bytes(10), lease(), false, 10);
+        assert_eq!(cache.counts, ResidencyCounts { hits: 3, misses: 3, evictions: 1, returns: 1 });
+    }
+
+    #[test]
+    fn a_key_is_expected_while_a_queued_task_needs_it() {
+        let mut cache: ReferenceCache<()> = ReferenceCache::default();
+        assert!(!cache.expects_anything());
+        (0..2).for_each(|_| cache.expect(key(1)));
+        assert!(cache.is_expected(&key(1)) && !cache.is_expected(&key(2)));
+        cache.no_longer_expect(&key(1));
+        assert!(cache.is_expected(&key(1)), "another one does");
+        cache.no_longer_expect(&key(1));
+        assert!(!cache.is_expected(&key(1)) && !cache.expects_anything());
+    }
+
+    /// Content with a handle goes last, and all that was prepared of it goes with the handle.
+    #[test]
+    fn what_a_handle_holds_goes_last_and_all_at_once() {
+        let mut cache = cache_of(3);
+        let prepared = |params| PreparedKey { params, ..key(0) };
+        for params in 1..20 {
+            cache.miss(prepared(params), Bytes(10), lease(), false, 0);
+            cache.ready(&prepared(params), 0, u128::from(params));
+            cache.release(&prepared(params), 0);
+        }
+        cache.hold(ContentKey(0));
+        assert_eq!(cache.victim(&[]).unwrap().0, key(1));
+        let dropped: Vec<u128> = cache.let_go(ContentKey(0)).into_iter().map(|(prepared, _)| prepared).collect();
+        assert_eq!(dropped, (0..20).collect::<Vec<_>>(), "in the order of their keys, not of a hash map");
+        assert_eq!((cache.idle_bytes(), cache.presence(&key(1))), (Bytes(20), Presence::Ready));
+    }
+
+    #[test]
+    fn what_was_evicted_in_an_older_epoch_does_not_come_back_too_soon() {
+        let mut cache = cache_of(20);
+        cache.evict(&key(0)).unwrap();
+        let dropped: Vec<_> = cache.start_epoch().into_iter().filter_map(|(prepared, _)| prepared).collect();
+        assert_eq!(dropped, (1..20).collect::<Vec<_>>());
+        cache.miss(key(0), Bytes(10), lease(), false, 50);
+        assert_eq!(cache.counts.returns, 0);
     }
 
     #[test]

@@ -161,3 +161,28 @@ impl From<Vec<Rung>> for Ladder {
         Self::new(rungs)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ladder(qualities: &[f32]) -> Ladder {
+        let rung = |quality: &f32| {
+            Rung::new("any", Place::Anywhere, Footprint::default()).with_quality(Quality::new(*quality))
+        };
+        Ladder::from(qualities.iter().map(rung).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_ladder_gives_the_quality_of_its_best_rung() {
+        assert_eq!(ladder(&[0.5, 0.7, 0.2]).best_quality(), Quality::new(0.7));
+        assert!(ladder(&[0.5, 0.5, 0.2]).has_several_qualities() && !ladder(&[0.5, 0.5]).has_several_qualities());
+    }
+
+    #[test]
+    fn a_ladder_is_known_again_by_where_it_lies() {
+        let (one, other) = (ladder(&[1.0]), ladder(&[1.0]));
+        assert_eq!(one.address(), one.clone().address());
+        assert_ne!(one.address(), other.address());
+    }
+}

@@ -110,20 +110,11 @@ impl Tally {
         }
     }
 
-    fn with(self, other: Self) -> Self {
-        let (a, b) = (self.without_slowest(), other.without_slowest());
-        Self { runs: a.runs + b.runs, units: a.units + b.units, time: a.time + b.time, slowest: (0.0, 0.0) }
-    }
-
-    fn without_slowest(self) -> Self {
-        let (units, time) = self.slowest;
-        Self { runs: self.runs - usize::from(time > 0.0), units: self.units - units, time: self.time - time, ..self }
-    }
-
-    /// Units for each nanosecond of one slot.
-    fn rate(self) -> f64 {
-        let tally = self.with(Self::default());
-        tally.units / tally.time.max(1.0)
+    /// Units for each nanosecond of one slot in these windows, each without its slowest run.
+    fn rate<const N: usize>(windows: [Self; N]) -> f64 {
+        let units: f64 = windows.iter().map(|window| window.units - window.slowest.0).sum();
+        let time: f64 = windows.iter().map(|window| window.time - window.slowest.1).sum();
+        units / time.max(1.0)
     }
 }
 
@@ -244,9 +235,9 @@ impl<K: Copy + PartialEq> Width<K> {
                 look.phase = Phase::After;
             }
             Phase::After => {
-                let rate = look.before.with(window).rate();
+                let rate = Tally::rate([look.before, window]);
                 let look = *look;
-                let gain = look.trial.rate() * self.beside(look.step) as f64 / (rate * self.kept as f64);
+                let gain = Tally::rate([look.trial]) * self.beside(look.step) as f64 / (rate * self.kept as f64);
                 self.judge(now, gain, look);
             }
         }
@@ -353,6 +344,7 @@ mod tests {
         let mut device = Scripted::new(2, 4, 0.03);
         assert_eq!(device.play(1_000, &[100.0, 178.0, 220.0, 222.0]), 3);
         assert!(device.rests());
+        assert_eq!(device.changes, 5, "3 and 4 are tried and compared; 2 was compared with 3 already");
     }
 
     #[test]
@@ -366,10 +358,89 @@ mod tests {
     fn a_second_slot_that_gives_nothing_is_given_up() {
         let mut device = Scripted::new(2, 4, 0.03);
         assert_eq!(device.play(1_000, &[100.0, 100.0, 100.0, 100.0]), 1);
+        let mut device = Scripted::new(3, 4, 0.0);
+        assert_eq!(device.play(1_000, &[100.0, 100.0, 100.0, 100.0]), 1, "and the one after it, in one look");
         let mut software = Scripted::new(1, 2, 0.03);
         assert_eq!(software.play(1_000, &[100.0, 101.0]), 1);
         let mut software = Scripted::new(1, 2, 0.03);
         assert_eq!(software.play(1_000, &[100.0, 120.0]), 2);
+    }
+
+    /// Feeds runs that end one after the other, each begun when the one before had ended, and says how many it took
+    /// until another width was in use.
+    fn runs_until_a_change(width: &mut Width<u8>, now: &mut Moment, took: Nanos) -> usize {
+        let changes = |_: &usize| {
+            let run = SlotRun { key: 0, units: FRAME, started_at: *now, saturated: true };
+            *now = *now + took;
+            width.settled(*now, run)
+        };
+        (1..1_000).find(changes).expect("it looks")
+    }
+
+    fn lull(width: &mut Width<u8>, now: Moment) {
+        width.settled(now, SlotRun { key: 0, units: FRAME, started_at: now, saturated: false });
+    }
+
+    /// One begins the look, one for each slot was under way when the window began, one more is the slowest.
+    #[test]
+    fn a_window_is_eight_runs_for_each_slot_and_twice_as_many_in_a_trial() {
+        let (mut width, mut now) = (Width::measured(2, 4), Moment::START);
+        let runs = [0; 2].map(|_| runs_until_a_change(&mut width, &mut now, Nanos::millis(10)));
+        assert_eq!(runs, [1 + 2 + 16 + 1, 3 + 48 + 1]);
+        let (mut width, mut now) = (Width::measured(2, 4), Moment::START);
+        assert_eq!(runs_until_a_change(&mut width, &mut now, Nanos::millis(1)), 1 + 2 + 20, "twenty milliseconds");
+    }
+
+    #[test]
+    fn a_window_begins_anew_after_a_lull() {
+        let (mut width, mut now) = (Width::measured(2, 4), Moment::START);
+        for _ in 0..10 {
+            let run = SlotRun { key: 0, units: FRAME, started_at: now, saturated: true };
+            now = now + Nanos::millis(10);
+            width.settled(now, run);
+        }
+        lull(&mut width, now);
+        assert_eq!(runs_until_a_change(&mut width, &mut now, Nanos::millis(10)), 2 + 16 + 1);
+    }
+
+    #[test]
+    fn a_look_is_given_up_after_eight_lulls_for_each_run_it_needs() {
+        let mut width = Width::measured(2, 4);
+        let run = SlotRun { key: 0, units: FRAME, started_at: Moment::START, saturated: true };
+        width.settled(Moment::START, run);
+        for _ in 0..8 * 16 {
+            lull(&mut width, Moment(1));
+            assert!(matches!(width.state, State::Looking(_)));
+        }
+        lull(&mut width, Moment(1));
+        assert!(matches!(width.state, State::Resting { .. }));
+    }
+
+    /// The machine is half as fast in the end as it was in the beginning; what was tried between the two gave less than
+    /// their mean, though more than the last.
+    #[test]
+    fn a_machine_that_gets_slower_favours_neither() {
+        let (mut width, mut now) = (Width::measured(2, 3), Moment::START);
+        runs_until_a_change(&mut width, &mut now, Nanos::millis(10));
+        assert_eq!(width.slots(), 3);
+        runs_until_a_change(&mut width, &mut now, Nanos::millis(25));
+        assert_eq!(width.slots(), 2);
+        runs_until_a_change(&mut width, &mut now, Nanos::millis(20));
+        assert_eq!((width.kept, width.slots()), (2, 1), "it goes on with a narrower one");
+    }
+
+    #[test]
+    fn throughput_counts_units_and_leaves_the_slowest_run_out() {
+        let mut tally = Tally::default();
+        for (units, took) in [(100, 1_000), (10, 900), (300, 3_000)] {
+            tally.add(units, Nanos(took));
+        }
+        assert_eq!((tally.runs, Tally::rate([tally])), (3, 400.0 / 4_000.0));
+        let mut other = Tally::default();
+        for units in [0, 1, 1] {
+            other.add(units, Nanos(1_000));
+        }
+        assert_eq!(Tally::rate([tally, other]), 402.0 / 6_000.0, "no units count as one");
     }
 
     /// Once it rests, half an hour of looking again ends where it began, whatever the noise.

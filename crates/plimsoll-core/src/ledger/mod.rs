@@ -281,6 +281,16 @@ mod tests {
     }
 
     #[test]
+    fn the_most_that_was_ever_promised_is_kept() {
+        let mut ledger = two_devices(100);
+        let first = ledger.reserve(A, Bytes(60)).unwrap();
+        let second = ledger.reserve(A, Bytes(30)).unwrap();
+        [first, second].into_iter().for_each(|lease| ledger.release(lease).unwrap());
+        ledger.reserve(A, Bytes(10)).unwrap();
+        assert_eq!((ledger.promised_peak(A), ledger.promised_peak(B)), (Bytes(90), Bytes::ZERO));
+    }
+
+    #[test]
     fn several_devices_are_all_or_nothing() {
         let mut ledger = two_devices(100);
         ledger.set_line(B, Bytes(10), Bytes(10));

@@ -172,7 +172,7 @@ impl<'p> Simulator<'p> {
             }
         }
         for &task in &self.problem.topological[..self.problem.roots] {
-            (self.trace.ready[task as usize], self.trace.released_by[task as usize]) = (0, NOBODY);
+            // Ready from the beginning, as every trace has it.
             self.queue[draft.class(task as usize)].insert(draft.rank[task as usize]);
         }
     }

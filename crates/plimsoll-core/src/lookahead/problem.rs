@@ -133,13 +133,18 @@ fn cost(task: &KnownTask, device: usize) -> Option<u64> {
     task.costs[device].map(|cost| cost.0.min(NEVER - 1))
 }
 
+fn check_counts(tasks: usize, devices: usize) -> Result<(), PlanError> {
+    if devices > DeviceSet::LIMIT {
+        return Err(PlanError::TooManyDevices { devices });
+    }
+    if tasks > TASK_LIMIT {
+        return Err(PlanError::TooManyTasks { tasks });
+    }
+    Ok(())
+}
+
 fn check(tasks: &[KnownTask], devices: &[KnownDevice]) -> Result<(), PlanError> {
-    if devices.len() > DeviceSet::LIMIT {
-        return Err(PlanError::TooManyDevices { devices: devices.len() });
-    }
-    if tasks.len() > TASK_LIMIT {
-        return Err(PlanError::TooManyTasks { tasks: tasks.len() });
-    }
+    check_counts(tasks.len(), devices.len())?;
     for (index, task) in tasks.iter().enumerate() {
         if task.costs.len() != devices.len() {
             return Err(PlanError::CostsMismatch { task: index, costs: task.costs.len(), devices: devices.len() });
@@ -189,4 +194,18 @@ fn successors(tasks: &[KnownTask]) -> (Vec<u32>, Vec<u32>) {
         }
     }
     (start, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_tasks_and_devices_as_the_limits_say_can_be_planned_and_no_more() {
+        assert_eq!(check_counts(TASK_LIMIT, DeviceSet::LIMIT), Ok(()));
+        let tasks = TASK_LIMIT + 1;
+        assert_eq!(check_counts(tasks, 1), Err(PlanError::TooManyTasks { tasks }));
+        let devices = DeviceSet::LIMIT + 1;
+        assert_eq!(check_counts(1, devices), Err(PlanError::TooManyDevices { devices }));
+    }
 }

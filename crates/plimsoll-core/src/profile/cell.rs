@@ -248,6 +248,10 @@ mod tests {
         assert_eq!(cell.reference(20).map(|e| e.time), Some(Nanos(140)));
         assert_eq!(time(&cell, 20), Nanos(1400));
         assert_eq!(cell.learnt(), 1);
+        (0..2).for_each(|_| cell.learn_run(1_000, Nanos(70_000)));
+        assert_eq!(cell.learnt(), 3, "runs of any size");
+        (0..2).for_each(|_| cell.learn_open(Nanos(9)));
+        assert_eq!(cell.open(), Some(Nanos(9)), "the median of three");
     }
 
     #[test]

@@ -281,8 +281,21 @@ mod tests {
 
     #[test]
     fn two_sizes_of_one_step_share_a_track() {
-        let curve = curve(&[(1_024, 10_240), (1_279, 12_790), (1_280, 12_800)]);
+        let curve = curve(&[(1_024, 10_240), (1_279, 12_790), (1_279, 12_790), (1_280, 12_800)]);
         assert_eq!(curve.points.iter().map(|p| p.units).collect::<Vec<_>>(), [1_024, 1_280]);
+        assert_eq!(time(&curve, 1_024), 10_240, "in proportion, they are equal");
+        let jumped = self::curve(&[(1_024, u64::MAX), (1_279, u64::MAX)]);
+        assert!(time(&jumped, 1_024) > TIME_MAX.0 / 2, "a clock that jumped: long, never wrapped");
+    }
+
+    #[test]
+    fn what_lies_between_follows_when_a_size_is_measured_anew() {
+        let mut curve = curve(&[(1_000, 10_000), (3_000, 90_000)]);
+        assert_eq!(time(&curve, 2_000), 50_000);
+        (0..20).for_each(|_| _ = curve.learn(1_000, Nanos(30_000)));
+        assert_eq!((time(&curve, 1_000), time(&curve, 2_000)), (30_000, 60_000));
+        (0..20).for_each(|_| _ = curve.learn(3_000, Nanos(50_000)));
+        assert_eq!((time(&curve, 2_000), time(&curve, 500)), (40_000, 25_000), "and what lies below");
     }
 
     #[test]

@@ -438,6 +438,8 @@ mod tests {
         failures.remember(failed("a", 100, NOW.0));
         assert!(refuses(&failures, 100, NOW) && refuses(&failures, 900, NOW));
         assert!(!refuses(&failures, 99, NOW));
+        let refuses_bytes = |units, bytes| failures.refuses(&key("a"), units, Bytes(bytes), NOW, "1.0").is_some();
+        assert!(!refuses_bytes(900, 399) && !refuses_bytes(99, 900), "more of one thing and less of the other");
         assert!(!refuses(&failures, 900, NOW.plus(FAILURE_LIFE_S)));
         assert!(failures.refuses(&key("b"), 900, Bytes::MAX, NOW, "1.0").is_none());
         assert!(failures.refuses(&key("a"), 900, Bytes::MAX, NOW, "1.1").is_none());
@@ -446,6 +448,58 @@ mod tests {
         assert_eq!(step(NOW.plus(FAILURE_LIFE_S)), Some(0), "it counts no more, but it happened");
         failures.expire(NOW.plus(2 * FAILURE_LIFE_S));
         assert_eq!(failures, Failures::default());
+    }
+
+    /// A success is kept as long as there may be failures that it refutes; what a device cannot do, for a month.
+    #[test]
+    fn successes_and_what_is_unsupported_expire_too() {
+        let mut failures = Failures::default();
+        failures.succeeded(&key("a"), 1, Bytes(4), NOW);
+        let unsupported = UnsupportedCell::new(key("b"), "no f64", "1.0", NOW);
+        let month = unsupported.until().0 - NOW.0;
+        failures.remember_unsupported(unsupported);
+        let steps =
+            [(REFUTATION_LIFE_S - 1, (1, 1)), (REFUTATION_LIFE_S, (0, 1)), (month - 1, (0, 1)), (month, (0, 0))];
+        for (after, kept) in steps {
+            failures.expire(NOW.plus(after));
+            assert_eq!((failures.refutations().count(), failures.unsupported().count()), kept, "after {after} s");
+        }
+    }
+
+    #[test]
+    fn what_is_unsupported_is_kept_once_for_each_cell_and_bounded() {
+        let mut failures = Failures::default();
+        let cannot = |device: &str, at| UnsupportedCell::new(key(device), "no f64", "1.0", NOW.plus(at));
+        [5, 9, 7].into_iter().for_each(|at| failures.remember_unsupported(cannot("a", at)));
+        assert_eq!(failures.unsupported().map(UnsupportedCell::at).collect::<Vec<_>>(), [NOW.plus(9)]);
+        for at in 10..13 + FAILURES_MAX as u64 {
+            failures.remember_unsupported(cannot(&format!("device {at}"), at));
+        }
+        assert_eq!(failures.unsupported().count(), FAILURES_MAX);
+        assert!(failures.unsupported().all(|unsupported| unsupported.at() >= NOW.plus(13)), "the latest stay");
+    }
+
+    /// The scheduler keeps one failure a cell: what it is given decides from which size on nothing is tried.
+    #[test]
+    fn of_several_failures_the_smallest_that_counts_stands() {
+        let mut failures = Failures::default();
+        let short = |units, until| failed("a", units, NOW.0).until_at_most(NOW.plus(until));
+        for failed in [failed("a", 300, NOW.0), short(100, 20), short(50, 10).with_step(7), failed("b", 1, NOW.0)] {
+            failures.remember(failed);
+        }
+        let stands = |after, software| failures.standing(&key("a"), NOW.plus(after), software).map(FailedCell::units);
+        assert_eq!([9, 10, 20].map(|after| stands(after, "1.0")), [50, 100, 300].map(Some));
+        assert_eq!(stands(9, "1.1"), None);
+        assert_eq!(stands(2 * FAILURE_LIFE_S, "1.0"), None, "so long ago that the next one is a first one");
+    }
+
+    #[test]
+    fn when_none_counts_the_last_that_did_says_how_often_it_happened() {
+        let mut failures = Failures::default();
+        for (units, until, step) in [(100, 10, 1), (300, 30, 3), (200, 20, 2)] {
+            failures.remember(failed("a", units, NOW.0).until_at_most(NOW.plus(until)).with_step(step));
+        }
+        assert_eq!(failures.standing(&key("a"), NOW.plus(40), "1.0").map(FailedCell::step), Some(3));
     }
 
     #[test]
@@ -499,6 +553,18 @@ mod tests {
         assert!(!refuses(&ours, 100, NOW.plus(6)), "their old copy does not bring it back");
         ours.remember(failed("a", 100, NOW.0 + 10));
         assert!(refuses(&ours, 100, NOW.plus(11)), "a new failure counts");
+        let before = ours.clone();
+        ours.merge(&before);
+        assert_eq!(ours, before, "once more changes nothing");
+    }
+
+    /// A file may hold both, if two processes wrote into it.
+    #[test]
+    fn a_success_that_is_read_from_a_file_refutes_too() {
+        let mut failures = Failures::default();
+        failures.remember(failed("a", 100, NOW.0));
+        failures.refute(Refutation { key: key("a"), units: 100, bytes: Bytes(400), at: NOW });
+        assert_eq!(failures.iter().count(), 0);
     }
 
     #[test]

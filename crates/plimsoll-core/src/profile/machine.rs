@@ -257,6 +257,9 @@ mod tests {
         let home = machine("k1", "RTX 5070", "580.1");
         assert_eq!(freshness(&home, "0.1.0", UnixSeconds(MEASURED.0 - 60)), Freshness::Fresh);
         assert_eq!(freshness(&home, "0.1.0", UnixSeconds(1)), Freshness::Stale(Stale::Clock));
+        let ahead_by = |seconds| freshness(&home, "0.1.0", UnixSeconds(MEASURED.0 - seconds));
+        assert!(ahead_by(CLOCK_SLACK_S).is_fresh(), "clocks differ by so much");
+        assert_eq!(ahead_by(CLOCK_SLACK_S + 1), Freshness::Stale(Stale::Clock));
     }
 
     #[test]

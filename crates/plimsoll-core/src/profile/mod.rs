@@ -233,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_is_as_new_as_the_last_that_was_put_into_it() {
+        let begun = |at| Profile::new(Machine { key: "k".into(), devices: vec![] }, "1.0", at);
+        for (ours, theirs) in [(NOW, NOW.plus(9)), (NOW.plus(9), NOW)] {
+            let mut profile = begun(ours);
+            assert_eq!(profile.measured_at(), ours);
+            profile.merge(&begun(theirs)).expect("same machine");
+            assert_eq!(profile.measured_at(), NOW.plus(9));
+        }
+    }
+
+    #[test]
     fn handing_in_an_unchanged_cell_does_not_make_it_newer() {
         let mut cell = Cell::default();
         cell.learn_run(1_000, Nanos(5_000));
@@ -301,6 +312,9 @@ mod tests {
         }
         assert_eq!(profile.cells().len(), CELLS_MAX);
         assert!(profile.cells().all(|(_, cell)| cell.learnt_at() >= NOW.plus(10)));
+        profile.merge(&learnt("from another process", 1, NOW.plus(1_000_000))).expect("same machine");
+        assert_eq!(profile.cells().len(), CELLS_MAX);
+        assert!(profile.cells().all(|(_, cell)| cell.learnt_at() >= NOW.plus(11)));
     }
 
     fn any_profile() -> impl Strategy<Value = Profile> {
@@ -311,7 +325,13 @@ mod tests {
                 let key = CellKey::new(&format!("w{name}"), "full", "card");
                 let mut cell = profile.cell(&key).cloned().unwrap_or_default();
                 cell.learn_run(units, Nanos(took));
+                cell.learn_reference(units, Nanos(took / 2));
+                cell.learn_open(Nanos(took / 3));
                 profile.record(&key, &mut cell, NOW.plus(at));
+                if took % 5 == 0 {
+                    let refuted = CellKey::new("refuted", "full", "card");
+                    profile.failures_mut().succeeded(&refuted, units, Bytes(took), NOW.plus(at));
+                }
                 let failed =
                     FailedCell::out_of_memory(key, units, Bytes(took), MemoryMoment::Open, "1.0", NOW.plus(at));
                 let failed = failed.expect("it happened").with_step(took as u8 % 40).with_free(Some(Bytes(units)));

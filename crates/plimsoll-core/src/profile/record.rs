@@ -405,7 +405,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::{FAILURE_LIFE_S, FAILURE_STEP_MAX, RecordError, UNSUPPORTED_LIFE_S};
+    use crate::profile::{DeviceSummary, FAILURE_LIFE_S, FAILURE_STEP_MAX, RecordError, UNSUPPORTED_LIFE_S};
 
     const NOW: UnixSeconds = UnixSeconds(1_760_000_000);
 
@@ -475,15 +475,53 @@ mod tests {
         assert_eq!(with(|r| r.schema = 3), RecordError::Schema { found: 3 });
         assert_eq!(with(|r| r.machine.key.clear()), RecordError::Name { field: "machine key" });
         assert_eq!(with(|r| r.software = "\u{7}".into()), RecordError::Name { field: "software version" });
+        let devices = RecordError::Name { field: "list of devices" };
+        assert_eq!(with(|r| r.machine.devices = vec![summary("card", "1"); DEVICES_MAX + 1]), devices);
+        assert_eq!(with(|r| r.machine.devices = vec![summary("\u{7}", "1")]), devices);
+        assert_eq!(with(|r| r.machine.devices = vec![summary("card", "\u{7}")]), devices);
+        let machine = Machine { key: "k".into(), devices: vec![summary("card", "1"); DEVICES_MAX] };
+        assert!(Profile::from_record(Record { machine, ..record() }, NOW).is_ok());
+    }
+
+    fn summary(name: &str, driver: &str) -> DeviceSummary {
+        DeviceSummary { name: name.into(), kind: crate::DeviceKind::Gpu, driver: driver.into() }
+    }
+
+    /// File formats have signed numbers: what is larger is written as the largest of those.
+    #[test]
+    fn counts_and_dates_are_written_as_they_are_as_far_as_a_file_can_hold_them() {
+        let mut cell = cell("good", vec![size(10, &[5])]);
+        cell.run[0].learnt = 20;
+        cell.open = Some(OpenRecord { learnt: u64::MAX, at: NOW, times_ns: vec![Nanos(7)] });
+        let read = Record { cells: vec![cell], measured_at: NOW, ..record() };
+        let (mut profile, _) = Profile::from_record(read, NOW).expect("whose it is is clear");
+        let written = profile.to_record();
+        assert_eq!((written.measured_at, written.cells[0].run[0].learnt), (NOW, 20));
+        assert_eq!(written.cells[0].open.as_ref().map(|open| (open.learnt, open.at)), Some((i64::MAX as u64, NOW)));
+        profile.measured_at = UnixSeconds(u64::MAX);
+        assert_eq!(profile.to_record().measured_at, UnixSeconds(i64::MAX as u64));
+    }
+
+    /// It would refute failures that have yet to happen.
+    #[test]
+    fn a_success_from_the_future_is_one_of_now() {
+        let FailureRecord { workload, rung, device, units, bytes, .. } = failure(NOW);
+        let refuted = RefutationRecord { workload, rung, device, units, bytes, at: NOW.plus(1_000) };
+        let (mut profile, _) = Profile::from_record(Record { refuted: vec![refuted], ..record() }, NOW).expect("sound");
+        let (later, _) = Profile::from_record(Record { failures: vec![failure(NOW.plus(1))], ..record() }, NOW.plus(1))
+            .expect("sound");
+        profile.failures_mut().merge(later.failures());
+        assert_eq!(profile.failures().iter().count(), 1);
     }
 
     #[test]
     fn a_cell_with_a_senseless_figure_is_left_out_with_the_reason_and_the_others_stay() {
-        let good = cell("good", vec![size(10, &[5, 6])]);
+        let good = cell("good", vec![size(10, &[5, TIME_MAX.0]), size(100, &[5; WINDOW])]);
         assert_eq!(
             reasons(vec![
                 good.clone(),
                 cell("bad", vec![size(10, &[5]), size(20, &[0])]),
+                cell("bad", vec![size(10, &[TIME_MAX.0 + 1])]),
                 cell("bad", vec![size(0, &[5])]),
                 cell("bad", vec![size(u64::MAX, &[5])]),
                 cell("bad", vec![size(10, &[5; 10])]),
@@ -493,6 +531,7 @@ mod tests {
                 good,
             ]),
             [
+                "cell bad by full on card was left out: a time must be at least 1 ns and at most seven days",
                 "cell bad by full on card was left out: a time must be at least 1 ns and at most seven days",
                 "cell bad by full on card was left out: its units must be at least 1 and below 2^62",
                 "cell bad by full on card was left out: its units must be at least 1 and below 2^62",
@@ -542,6 +581,31 @@ mod tests {
         assert_eq!(with(|record| record.workload.clear()), 1);
         assert_eq!(with(|record| record.detail = "\u{7}".into()), 1);
         assert_eq!(with(|record| record.software = "x".repeat(1_000)), 1);
+    }
+
+    #[test]
+    fn of_everything_only_so_much_is_read() {
+        let many = |limit: usize| (0..=limit).map(|n| format!("w{n}"));
+        let refuted = |workload| {
+            let FailureRecord { rung, device, units, bytes, at, .. } = failure(NOW);
+            RefutationRecord { workload, rung, device, units, bytes, at }
+        };
+        let record = Record {
+            cells: many(CELLS_MAX).map(|name| cell(&name, vec![size(10, &[5])])).collect(),
+            failures: many(FAILURES_MAX).map(|workload| FailureRecord { workload, ..failure(NOW) }).collect(),
+            refuted: many(FAILURES_MAX).map(|name| refuted(format!("other {name}"))).collect(),
+            unsupported: many(FAILURES_MAX)
+                .map(|workload| UnsupportedRecord { workload, ..unsupported(NOW) })
+                .collect(),
+            ..record()
+        };
+        let (profile, dropped) = Profile::from_record(record, NOW).expect("whose it is is clear");
+        let reasons: Vec<_> = dropped.iter().map(|part| part.reason).collect();
+        let too_many = ["too many cells", "too many failures", "too many refutations", "too many of them"];
+        assert_eq!(reasons, too_many.map(|what| format!("there are {what}")));
+        let failures = profile.failures();
+        let kept = [failures.iter().count(), failures.refutations().count(), failures.unsupported().count()];
+        assert_eq!((profile.cells().len(), kept), (CELLS_MAX, [FAILURES_MAX; 3]));
     }
 
     proptest! {

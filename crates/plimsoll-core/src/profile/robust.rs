@@ -340,12 +340,34 @@ mod tests {
         assert_eq!(window.median(), Nanos(310_000));
     }
 
+    /// A quarter of their median is what samples of one level may differ by, in whatever order they come.
+    #[test]
+    fn a_new_level_may_jitter() {
+        let receptions = |times: [u64; AGREEMENT]| {
+            let mut window = window(&[10_000; WINDOW]);
+            times.map(|time| window.learn(Nanos(time)))[AGREEMENT - 1]
+        };
+        assert_eq!(receptions([100_000, 100_000, 80_000, 120_000, 125_000]), Reception::Shifted);
+        assert_eq!(receptions([100_000, 100_000, 80_000, 120_000, 125_001]), Reception::Quarantined);
+    }
+
+    /// Samples that lie apart make the next one less of a surprise: six times their deviation.
+    #[test]
+    fn a_noisy_window_tolerates_more() {
+        let noisy = window(&[80_000, 120_000, 100_000, 120_000, 80_000]);
+        assert_eq!(noisy.clone().learn(Nanos(220_000)), Reception::Taken);
+        assert_eq!(noisy.clone().learn(Nanos(220_001)), Reception::Quarantined);
+        assert!((noisy.spread() - 0.2 * DEVIATION_SCALE).abs() < 1e-9, "{}", noisy.spread());
+        assert_eq!(noisy.learnt(), 5);
+    }
+
     #[test]
     fn a_window_nobody_agrees_with_gives_way() {
         let mut window = window(&[100_000; WINDOW]);
         let wild = |i: u64| Nanos(1_000_000 * (1 + i % 4 * 3));
         let shifted = (0..u64::from(PATIENCE)).position(|i| window.learn(wild(i)) == Reception::Shifted);
         assert_eq!(shifted, Some(PATIENCE as usize - 1));
+        assert_eq!(window.learn(Nanos::seconds(1_000)), Reception::Quarantined, "the row begins anew");
     }
 
     #[test]
@@ -365,6 +387,9 @@ mod tests {
     fn verdicts() {
         assert_eq!(Verdict::of(&[]), Verdict::TooFew);
         assert_eq!(Verdict::of(&[Nanos(30), Nanos(200), Nanos(90)]), Verdict::Clean { median: Nanos(90) });
+        let jitter = |by: u64| Verdict::of(&[1_000, 1_000 + by, 1_000 + 2 * by].map(Nanos));
+        assert_eq!(jitter(250), Verdict::Clean { median: Nanos(1_250) }, "no more than a timer's");
+        assert!(matches!(jitter(251), Verdict::Noisy { .. }));
         let noisy = Verdict::of(&[Nanos::millis(1), Nanos::millis(2), Nanos::millis(3)]);
         assert!(matches!(noisy, Verdict::Noisy { median, spread } if median == Nanos::millis(2) && spread > 0.7));
     }

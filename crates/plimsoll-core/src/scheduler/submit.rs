@@ -419,3 +419,30 @@ fn after_failure(predecessor: TaskId, error: &TaskError) -> TaskError {
     };
     TaskError::PredecessorFailed { task, cause }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throughput_is_a_moving_average_of_units_per_second() {
+        let mut cell = CostCell::default();
+        assert_eq!(cell.throughput(10), None);
+        let mut average_after = |units, took| {
+            cell.ran(units, took);
+            cell.throughput(1).expect("it ran").round()
+        };
+        assert_eq!(average_after(100, Nanos::millis(100)), 1_000.0);
+        assert_eq!(average_after(200, Nanos::millis(100)), 1_100.0, "a tenth of the way to 2,000");
+        assert_eq!(average_after(0, Nanos::seconds(1)), 990.0, "no units count as one");
+        let mut too_short_to_measure = CostCell::default();
+        too_short_to_measure.ran(5, Nanos::ZERO);
+        assert!(too_short_to_measure.throughput(1).is_some_and(f64::is_finite));
+    }
+
+    #[test]
+    fn what_a_run_takes_beyond_its_footprint_grows_with_the_footprint() {
+        let excess = |bytes_factor, bytes| CostCell { bytes_factor, ..CostCell::default() }.excess(Bytes(bytes));
+        assert_eq!([excess(1.5, 100), excess(1.5, 3), excess(1.0, 100), excess(0.0, 100)], [50, 2, 0, 0].map(Bytes));
+    }
+}

@@ -1,4 +1,4 @@
-//! Deadlines that have already passed when somebody looks.
+//! Deadlines: those that pass, and those that have already passed when somebody looks.
 
 use super::*;
 use crate::TaskError;
@@ -41,4 +41,27 @@ fn deadlines_of_tasks_that_have_ended_are_forgotten() {
         settle(&mut scheduler, Moment(now), &run, None);
     }
     assert!(scheduler.deadlines.len() < 200, "{} are kept", scheduler.deadlines.len());
+    let ids: Vec<_> = (0..5_000).map(|_| scheduler.submit(Moment(5_000), spec.clone(), ()).unwrap()).collect();
+    ids.into_iter().for_each(|id| assert!(scheduler.cancel(Moment(5_000), id)));
+    scheduler.submit(Moment(5_000), spec, ()).unwrap();
+    assert!(scheduler.deadlines.len() < 200, "{} are kept of many at once", scheduler.deadlines.len());
+}
+
+#[test]
+fn a_deadline_ends_a_task_when_it_passes_started_or_not() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let base = spec(&mut scheduler, anywhere(1));
+    for deadline in [50, 60] {
+        scheduler.submit(Moment(1), TaskSpec { deadline: Some(Moment(deadline)), ..base.clone() }, ()).unwrap();
+    }
+    let run = start(&mut scheduler, Moment(2), CPU.0);
+    assert_eq!(scheduler.next_tick(), Some(Moment(50)));
+    scheduler.tick(Moment(49));
+    assert!(errors(&mut scheduler).is_empty());
+    scheduler.tick(Moment(50));
+    assert!(matches!(errors(&mut scheduler)[..], [TaskError::DeadlinePassed { started: true }]));
+    scheduler.tick(Moment(60));
+    assert!(matches!(errors(&mut scheduler)[..], [TaskError::DeadlinePassed { started: false }]));
+    settle(&mut scheduler, Moment(70), &run, None);
+    scheduler.check_at_rest().unwrap();
 }

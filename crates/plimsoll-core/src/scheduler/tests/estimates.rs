@@ -1,7 +1,10 @@
 //! What a choice is based on: figures of its own workload, and of runs that are not yet over.
 
 use super::*;
-use crate::DeviceSet;
+use crate::event::What;
+use crate::scheduler::Estimate;
+use crate::task::ReferenceUse;
+use crate::{ContentKey, DeviceSet, Refusal};
 
 #[test]
 fn a_run_that_overruns_hides_no_other_runs_remaining_time() {
@@ -66,4 +69,91 @@ fn strict_does_not_step_down_because_a_device_is_ill() {
     assert!(scheduler.take(Moment(2), CPU).is_none());
     scheduler.device_opened(Moment(3), GPU);
     assert!(scheduler.take(Moment(3), GPU).is_some());
+}
+
+#[test]
+fn a_slot_is_kept_by_all_that_a_task_does_in_it() {
+    let estimate = Estimate { wait: Nanos(1), bring: Nanos(2), open: Nanos(4), run: Nanos(8), ..Estimate::default() };
+    assert_eq!((estimate.occupies(), estimate.finish()), (Nanos(14), Nanos(15)));
+}
+
+#[test]
+fn why_says_by_how_much_the_others_finish_later() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(5));
+    scheduler.teach(spec.workload, "gpu", DeviceId(2), 10, Nanos::millis(2));
+    let why = scheduler.why(Moment::START, &spec);
+    let second = why.iter().find(|candidate| candidate.device == GPU).expect("it is possible");
+    assert_eq!(second.refusal, Some(Refusal::FinishesLater { by: Nanos::millis(3) }));
+}
+
+/// A device that nobody has tried counts as fast as the fastest, so that it is tried; while that is under way, as slower
+/// than the slowest.
+#[test]
+fn a_device_without_figures_is_tried_by_one_task() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 3);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(5));
+    scheduler.teach(spec.workload, "gpu", DeviceId(2), 10, Nanos::millis(9));
+    let untried = |scheduler: &mut Scheduler<Nothing>| {
+        let why = scheduler.why(Moment::START, &spec);
+        let candidate = why.iter().find(|candidate| candidate.device == DeviceId(3)).expect("it is possible");
+        candidate.estimate.map(|estimate| (estimate.run, estimate.measured))
+    };
+    assert_eq!(untried(&mut scheduler), Some((Nanos::millis(5), false)));
+    for _ in 0..3 {
+        scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    }
+    assert_eq!(depths(&scheduler), [0, 1, 1, 1]);
+    assert_eq!(untried(&mut scheduler), Some((Nanos::millis(36), false)), "four times the slowest");
+}
+
+/// A reference costs something where it is neither prepared nor about to be.
+#[test]
+fn a_reference_is_brought_once() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let base = spec(&mut scheduler, anywhere(1));
+    let using = |content| {
+        let references = [ReferenceUse { content: ContentKey(content), pinned: false }].into_iter().collect();
+        TaskSpec { references, ..base.clone() }
+    };
+    scheduler.submit(Moment(1), using(1), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    scheduler.prepared(run.run, 0, ());
+    let measured = Measured { run: Nanos(1_000), bring: Nanos(300), brought: 1, ..Measured::default() };
+    scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+    let queued = scheduler.submit(Moment(3), using(2), ()).unwrap();
+    let bring = [1, 2, 3].map(|content| scheduler.why(Moment(3), &using(content))[0].estimate.map(|each| each.bring));
+    assert_eq!(bring, [Nanos::ZERO, Nanos::ZERO, Nanos(300)].map(Some), "prepared, queued for, unknown");
+    assert!(scheduler.cancel(Moment(4), queued));
+    let bring = scheduler.why(Moment(4), &using(2))[0].estimate.map(|each| each.bring);
+    assert_eq!(bring, Some(Nanos(300)), "nobody is queued for it any more");
+}
+
+/// One device has run the workload in this process, of the other only the profile knows.
+#[test]
+fn what_the_profile_knows_counts_as_much_as_what_was_measured_lately() {
+    let mut scheduler = a_box(Strategy::AdaptiveThroughput, 1);
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.teach(spec.workload, "any", GPU, 10, Nanos::millis(1));
+    scheduler.submit(Moment(1), TaskSpec { devices: DeviceSet::only(CPU), ..spec.clone() }, ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
+    scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+    for _ in 0..90 {
+        scheduler.submit(Moment(3), spec.clone(), ()).unwrap();
+    }
+    assert_eq!(depths(&scheduler), [60, 30], "two slots of the CPU, one of the GPU");
+}
+
+#[test]
+fn listeners_are_told_where_a_task_was_placed_and_when_it_should_be_done() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(1));
+    scheduler.teach(spec.workload, "any", CPU, 10, Nanos(700));
+    scheduler.listen(true);
+    let task = scheduler.submit(Moment(50), spec, ()).unwrap();
+    let placed = What::Placed { task, rung: "any", device: CPU, finish: Moment(750) };
+    assert!(scheduler.drain_events().iter().any(|event| event.at == Moment(50) && event.what == placed));
 }

@@ -76,3 +76,67 @@ fn attempts_at_tasks_that_failed_before_are_counted_where_they_start() {
     assert_eq!([0, 1].map(|device| counts(report(device))), [(3, 3, 0, 1), (1, 0, 1, 0)]);
     assert_eq!(scheduler.unsettled(), 0, "nothing is lost, nothing is done twice");
 }
+
+/// Only a device that may come back is worth waiting for.
+#[test]
+fn a_device_that_is_gone_for_good_is_not_waited_for() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    assert_eq!(errors(&mut scheduler).len(), 0, "it is being opened");
+    for _ in 0..100 {
+        scheduler.device_failed_to_open(Moment(2), GPU);
+    }
+    assert!(!scheduler.health(GPU).may_return());
+    assert_eq!(errors(&mut scheduler).len(), 1, "the one that waited");
+    scheduler.submit(Moment(3), spec, ()).unwrap();
+    let ended = errors(&mut scheduler);
+    let [crate::TaskError::Exhausted { attempts }] = &ended[..] else { panic!("{ended:?}") };
+    let gone = crate::Setback::Refused(crate::Refusal::Gone(crate::Ailment::Lost));
+    assert!(attempts.iter().any(|attempt| format!("{:?}", attempt.setback) == format!("{gone:?}")), "{attempts:?}");
+}
+
+/// A device that comes and goes: each wait for it is a wait of its own.
+#[test]
+fn a_task_gives_up_on_a_device_that_was_away_for_too_long_at_a_time() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    let second = |n: u64| Moment(Nanos::seconds(n).0);
+    scheduler.device_faulted(second(1), GPU, crate::Ailment::Lost);
+    scheduler.submit(second(1), spec, ()).unwrap();
+    scheduler.device_opened(second(40), GPU);
+    scheduler.device_faulted(second(50), GPU, crate::Ailment::Lost);
+    scheduler.tick(second(109));
+    assert_eq!((errors(&mut scheduler).len(), scheduler.unsettled()), (0, 1), "59 s of 60");
+    scheduler.tick(second(110));
+    assert_eq!((errors(&mut scheduler).len(), scheduler.unsettled()), (1, 0));
+}
+
+/// The list of tasks that no device can take is swept: it does not grow with every task that ever was in it.
+#[test]
+fn stranded_tasks_that_have_ended_are_forgotten() {
+    for at_once in [1, 2_000] {
+        let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+        let spec = spec(&mut scheduler, on_gpu(10));
+        scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+        for _ in 0..2_000 / at_once {
+            let ids: Vec<_> = (0..at_once).map(|_| scheduler.submit(Moment(1), spec.clone(), ()).unwrap()).collect();
+            ids.into_iter().for_each(|id| assert!(scheduler.cancel(Moment(1), id)));
+        }
+        scheduler.submit(Moment(1), spec, ()).unwrap();
+        assert!(scheduler.stranded.len() < 200, "{} are kept, {at_once} at once", scheduler.stranded.len());
+    }
+}
+
+/// It is larger than the one GPU; the other one, which is gone, might have had the memory.
+#[test]
+fn a_device_that_is_gone_is_no_reason_to_say_that_a_task_never_fits() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = spec(&mut scheduler, on_gpu(900));
+    scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+    (0..100).for_each(|_| scheduler.device_failed_to_open(Moment(2), GPU));
+    scheduler.submit(Moment(3), spec, ()).unwrap();
+    let ended = errors(&mut scheduler);
+    assert!(matches!(ended[..], [crate::TaskError::Exhausted { .. }]), "{ended:?}");
+}

@@ -85,6 +85,18 @@ fn a_task_within_one_reading() {
     assert_eq!(line(&scheduler), Bytes(900));
 }
 
+/// What was promised before the last reading is not in this one.
+#[test]
+fn a_reading_that_nobody_announced() {
+    let mut scheduler = machine();
+    submit(&mut scheduler, 400);
+    let run = start(&mut scheduler, NOW, 0);
+    settle(&mut scheduler, NOW, &run, None);
+    scheduler.set_memory(NOW, CPU, holding(100));
+    scheduler.set_memory(NOW, CPU, holding(500));
+    assert_eq!(line(&scheduler), Bytes(500), "the program has grown by 400");
+}
+
 #[test]
 fn a_margin_counts_from_the_next_reading_on() {
     let mut scheduler = machine();

@@ -271,6 +271,19 @@ fn why_knows_what_was_saved_before_the_first_task_and_leaves_out_what_is_old() {
     assert!(!measured_on_gpu(8 * 24 * 3600));
 }
 
+#[test]
+fn the_first_task_goes_by_what_was_saved() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(4));
+    scheduler.teach(spec.workload, "cpu", CPU, 10, Nanos::millis(1));
+    let profile = saved(&mut scheduler, second(1));
+    let (mut next, spec) = restarted(&profile, 60);
+    next.submit(second(1), spec, ()).unwrap();
+    let run = next.take(second(1), CPU).expect("it is known to be faster");
+    assert_eq!((run.estimate.run, run.estimate.measured), (Nanos::millis(1), true));
+}
+
 /// Those that are queued on a device were chosen for before anything was known.
 #[test]
 fn what_is_queued_for_a_rung_that_closes_goes_elsewhere_untried() {

@@ -122,3 +122,67 @@ fn a_task_that_failed_on_one_device_may_run_on_another_of_the_same_kind() {
     settle(&mut scheduler, Moment(2), &run, Some(fault));
     assert_eq!(depths(&scheduler)[usize::from(3 - first)], 1, "the other one");
 }
+
+#[test]
+fn a_task_of_a_workload_that_nobody_registered_is_refused() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let known = spec(&mut scheduler, anywhere(1));
+    let unknown = TaskSpec { workload: crate::WorkloadId(known.workload.0 + 1), ..known };
+    let refused = scheduler.submit(Moment(1), unknown.clone(), ()).unwrap_err();
+    assert_eq!(refused.refusal, SubmitRefusal::UnknownWorkload);
+    assert!(scheduler.why(Moment(1), &unknown).is_empty());
+}
+
+#[test]
+fn a_scheduler_that_shuts_down_takes_nothing_in_and_ends_what_it_has() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(1));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    scheduler.stop_accepting();
+    let refused = scheduler.submit(Moment(1), spec, ()).unwrap_err();
+    assert_eq!(refused.refusal, SubmitRefusal::ShuttingDown);
+    let run = start(&mut scheduler, Moment(1), 0);
+    settle(&mut scheduler, Moment(2), &run, None);
+    scheduler.check_at_rest().unwrap();
+}
+
+/// Two GPUs of 1000 bytes without a margin; what is queued was placed while the second was away.
+fn queued_on_the_first(specs: impl FnOnce(&mut Scheduler<Nothing>) -> Vec<TaskSpec>) -> Scheduler<Nothing> {
+    let config = Config { strategy: Strategy::LeastLoaded, lookahead: 0, ..Config::default() };
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(config, Moment::START);
+    for _ in 0..2 {
+        scheduler.add_device(exact(DeviceKind::Gpu, 1, 1_000));
+    }
+    scheduler.device_opened(Moment::START, DeviceId(0));
+    for spec in specs(&mut scheduler) {
+        scheduler.submit(Moment(1), spec, ()).unwrap();
+    }
+    scheduler.device_opened(Moment(1), DeviceId(1));
+    scheduler
+}
+
+#[test]
+fn what_just_fits_stays_on_a_device_whose_line_sank() {
+    let mut scheduler = queued_on_the_first(|scheduler| vec![spec(scheduler, on_gpu(200)); 2]);
+    others_leave(&mut scheduler, Moment(2), DeviceId(0), 200);
+    assert_eq!(depths(&scheduler), [2, 0]);
+    others_leave(&mut scheduler, Moment(3), DeviceId(0), 199);
+    assert_eq!(depths(&scheduler), [0, 2], "two of 200 in 199");
+}
+
+/// It declares 200 bytes and was seen to take 400.
+#[test]
+fn what_is_known_to_take_more_than_it_declares_leaves_sooner() {
+    let mut scheduler = queued_on_the_first(|scheduler| {
+        let spec = spec(scheduler, on_gpu(200));
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+        let run = start(scheduler, Moment(1), 0);
+        let measured = Measured { run: Nanos(1_000), peak: Some(Bytes(400)), ..Measured::default() };
+        scheduler.settle(Moment(1), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+        vec![spec; 2]
+    });
+    others_leave(&mut scheduler, Moment(2), DeviceId(0), 400);
+    assert_eq!(depths(&scheduler), [2, 0]);
+    others_leave(&mut scheduler, Moment(3), DeviceId(0), 399);
+    assert_eq!(depths(&scheduler), [0, 2]);
+}

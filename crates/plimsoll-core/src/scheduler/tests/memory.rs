@@ -2,6 +2,7 @@
 //! device never fits.
 
 use super::*;
+use crate::task::ReferenceUse;
 use crate::{MemoryMoment, Refusal, Setback, Shortfall, TaskError};
 
 const MINUTE: u64 = 60_000_000_000;
@@ -15,6 +16,7 @@ fn what_others_hold_now_is_waited_for() {
     assert!(scheduler.take(Moment(2), GPU).is_none());
     scheduler.tick(Moment(3));
     assert!(errors(&mut scheduler).is_empty(), "it waits up to {}", scheduler.config().memory_wait_max);
+    scheduler.drain_wakes();
     others_leave(&mut scheduler, Moment(4), GPU, 1_000);
     assert!(scheduler.drain_wakes().contains(GPU));
     assert!(scheduler.take(Moment(5), GPU).is_some());
@@ -47,8 +49,10 @@ fn strict_waits_too() {
 #[test]
 fn what_is_larger_than_the_device_never_fits_and_says_so_at_once() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
-    let spec = spec(&mut scheduler, on_gpu(851));
-    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let spec = spec(&mut scheduler, on_gpu(850));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    assert!(scheduler.take(Moment(1), GPU).is_some(), "all of it does");
+    scheduler.submit(Moment(1), TaskSpec { ladder: on_gpu(851), ..spec }, ()).unwrap();
     let ended = errors(&mut scheduler);
     assert!(
         matches!(ended[..], [TaskError::NeverFits { needed: Bytes(851), line: Bytes(850), .. }]),
@@ -171,4 +175,114 @@ fn a_task_that_moves_begins_its_wait_anew() {
     scheduler.tick(Moment(3) + patience + Nanos(1));
     assert!(errors(&mut scheduler).is_empty(), "it has waited there for two nanoseconds");
     scheduler.release(late, on_first);
+}
+
+/// A device without a margin, and the wait that `why` expects there.
+fn wait_for(scheduler: &mut Scheduler<Nothing>, now: Moment, spec: &TaskSpec) -> Nanos {
+    scheduler.why(now, spec)[0].estimate.expect("it is possible").wait
+}
+
+fn two_slots() -> Scheduler<Nothing> {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let device = scheduler.add_device(exact(DeviceKind::Cpu, 2, 1_000));
+    scheduler.device_opened(Moment::START, device);
+    scheduler
+}
+
+/// Our own run ends when it was predicted to; when somebody outside ends, nobody knows.
+#[test]
+fn how_long_memory_is_waited_for_depends_on_who_holds_it() {
+    let mut scheduler = two_slots();
+    let spec = spec(&mut scheduler, anywhere(600));
+    scheduler.teach(spec.workload, "any", CPU, 10, Nanos::millis(8));
+    assert_eq!(wait_for(&mut scheduler, Moment::START, &spec), Nanos::ZERO);
+    scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment::START, CPU.0);
+    let later = Moment(Nanos::millis(3).0);
+    assert_eq!(wait_for(&mut scheduler, later, &spec), Nanos::millis(5), "it is under way for three of eight");
+    settle(&mut scheduler, later, &run, None);
+    let (_lease, _) = scheduler.lease(later, &[(CPU, Bytes(400))]).unwrap();
+    let small = TaskSpec::new(spec.workload, anywhere(100), 10);
+    scheduler.submit(later, small, ()).unwrap();
+    start(&mut scheduler, later, CPU.0);
+    let wait = wait_for(&mut scheduler, later, &spec);
+    assert!(wait > Nanos::ZERO && wait < Nanos::millis(8), "beside the lease there is enough, once the small one ends");
+    let (_lease, _) = scheduler.lease(later, &[(CPU, Bytes(1))]).unwrap();
+    assert_eq!(wait_for(&mut scheduler, later, &spec), scheduler.config().memory_wait_max, "one byte too few");
+}
+
+#[test]
+fn what_idle_things_hold_is_not_waited_for() {
+    let mut scheduler = two_slots();
+    let footprint = Footprint { session: Bytes(600), task: Bytes(100), reference: Bytes::ZERO };
+    let spec = spec(&mut scheduler, Ladder::from(vec![Rung::new("any", Place::Anywhere, footprint)]));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    settle(&mut scheduler, Moment(1), &run, None);
+    let other = TaskSpec { session: crate::task::SessionShape { params: 1, shape: 1 }, ..spec };
+    assert_eq!(wait_for(&mut scheduler, Moment(2), &other), Nanos::ZERO, "the idle session goes for it");
+}
+
+/// What a task uses itself cannot be evicted for it.
+#[test]
+fn a_task_does_not_count_on_the_bytes_of_its_own_reference() {
+    let mut scheduler = two_slots();
+    let footprint = Footprint { session: Bytes::ZERO, task: Bytes(200), reference: Bytes(400) };
+    let spec = spec(&mut scheduler, Ladder::from(vec![Rung::new("any", Place::Anywhere, footprint)]));
+    let references = [ReferenceUse { content: crate::ContentKey(7), pinned: false }].into_iter().collect();
+    let spec = TaskSpec { references, ..spec };
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    scheduler.prepared(run.run, 0, ());
+    settle(&mut scheduler, Moment(1), &run, None);
+    let (_lease, _) = scheduler.lease(Moment(2), &[(CPU, Bytes(500))]).unwrap();
+    assert_eq!(wait_for(&mut scheduler, Moment(2), &spec), scheduler.config().memory_wait_max, "200 of 100");
+}
+
+#[test]
+fn a_task_seen_to_take_more_than_it_declares_lets_others_pass_while_it_does_not_fit() {
+    let mut scheduler = two_slots();
+    let [greedy, modest] = [("greedy", 300), ("modest", 450)]
+        .map(|(name, bytes)| TaskSpec::new(scheduler.register(name), anywhere(bytes), 10));
+    scheduler.submit(Moment(1), greedy.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    let measured = Measured { run: Nanos(1_000), peak: Some(Bytes(600)), ..Measured::default() };
+    scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+    assert_eq!(scheduler.why(Moment(2), &greedy)[0].estimate.map(|each| each.bytes), Some(Bytes(600)));
+    scheduler.submit(Moment(3), modest.clone(), ()).unwrap();
+    start(&mut scheduler, Moment(3), CPU.0);
+    scheduler.submit(Moment(4), greedy, ()).unwrap();
+    let passes = scheduler.submit(Moment(5), modest, ()).unwrap();
+    assert_eq!(scheduler.take(Moment(5), CPU).map(|run| run.task), Some(passes), "550 bytes are free");
+}
+
+/// It waited in vain on one GPU, and since then for the other one to come back.
+#[test]
+fn memory_that_comes_while_a_device_is_waited_for_is_used() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    scheduler.device_faulted(Moment(1), DeviceId(2), crate::Ailment::Lost);
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    let late = Moment(2) + scheduler.config().memory_wait_max;
+    scheduler.tick(late);
+    assert_eq!((depths(&scheduler), scheduler.unsettled()), (vec![0, 0, 0], 1), "it has left that queue");
+    scheduler.release(late, lease);
+    assert!(scheduler.take(late, GPU).is_some());
+}
+
+#[test]
+fn what_never_fits_names_the_smallest_rung_and_the_largest_device() {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    for bytes in [300, 500, 400] {
+        let device = scheduler.add_device(exact(DeviceKind::Gpu, 1, bytes));
+        scheduler.device_opened(Moment::START, device);
+    }
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)));
+    let ladder = Ladder::from(vec![rung("full", 900), rung("strip", 600), rung("tiles", 700)]);
+    let spec = spec(&mut scheduler, ladder);
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let ended = errors(&mut scheduler);
+    assert!(matches!(ended[..], [TaskError::NeverFits { needed: Bytes(600), line: Bytes(500), .. }]), "{ended:?}");
 }

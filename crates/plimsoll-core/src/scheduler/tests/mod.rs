@@ -1,8 +1,10 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
 mod batches;
+mod changes;
 mod deadlines;
 mod estimates;
+mod events;
 mod faults;
 mod holds;
 mod host_memory;
@@ -14,13 +16,16 @@ mod moves;
 mod offers;
 mod order;
 mod passing;
+mod plans;
 mod predecessors;
 mod quality;
 mod references;
 mod sequences;
 mod slots;
 mod values;
+mod stealing;
 mod wakes;
+mod widths;
 
 use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
 use crate::balancer::Strategy;

@@ -28,6 +28,32 @@ fn no_strategy_trades_quality_for_a_share() {
     }
 }
 
+/// Nobody would be in time: then the best quality is as late as any.
+#[test]
+fn nor_is_quality_traded_when_all_would_be_too_late() {
+    let mut scheduler = a_box(Strategy::RoundRobin, 2);
+    let (ladder, half) = (gpu_or_cpu(), Quality::new(0.5));
+    let (gpu, cpu) = (ladder.rungs()[0].clone(), ladder.rungs()[1].clone().with_quality(half));
+    let soon = Some(Moment(1));
+    let spec = TaskSpec { quality_min: half, deadline: soon, ..spec(&mut scheduler, Ladder::from(vec![gpu, cpu])) };
+    for _ in 0..8 {
+        scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    }
+    assert_eq!(depths(&scheduler), [0, 4, 4]);
+}
+
+/// The order of a ladder's rungs says nothing of whose turn it is.
+#[test]
+fn of_equal_devices_the_first_begins() {
+    let mut scheduler = a_box(Strategy::WeightedCapacity, 1);
+    for device in [CPU, GPU] {
+        scheduler.device_mut(device).spec.weight = Some(1.0);
+    }
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    scheduler.submit(Moment::START, spec, ()).unwrap();
+    assert_eq!(depths(&scheduler), [1, 0]);
+}
+
 #[test]
 fn a_device_is_offered_with_its_best_rung_that_fits() {
     let mut scheduler = a_box(Strategy::RoundRobin, 2);

@@ -1,6 +1,7 @@
-//! Predecessors that have already ended, or that were never there.
+//! Predecessors: those that have yet to end, those that have ended, and those that were never there.
 
 use super::*;
+use crate::scheduler::Settled;
 use crate::scheduler::failed_lately::FAILURES_MAX;
 use crate::{SubmitRefusal, TaskError, TaskId};
 
@@ -81,4 +82,38 @@ fn a_task_of_another_scheduler_is_no_predecessor() {
     let refused = here.submit(Moment(2), after(&specs[0], foreign), ()).unwrap_err();
     assert_eq!(refused.refusal, SubmitRefusal::UnknownPredecessor { task: foreign });
     assert!(!here.cancel(Moment(2), foreign), "nor is it anything else here");
+}
+
+#[test]
+fn a_task_starts_once_all_its_predecessors_have_succeeded() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(10));
+    let before = [0; 2].map(|_| scheduler.submit(Moment(1), spec.clone(), ()).unwrap());
+    let last = TaskSpec { after: before.into_iter().collect(), ..spec };
+    let last = scheduler.submit(Moment(1), last, ()).unwrap();
+    let runs = [0; 2].map(|_| start(&mut scheduler, Moment(1), CPU.0));
+    settle(&mut scheduler, Moment(5), &runs[0], None);
+    assert!(scheduler.take(Moment(5), CPU).is_none(), "one of the two still runs");
+    settle(&mut scheduler, Moment(8), &runs[1], None);
+    let run = start(&mut scheduler, Moment(10), CPU.0);
+    assert_eq!(run.task, last);
+    let outcome = Outcome { result: Ok(()), session: Some(()), measured: Measured::default() };
+    let Settled::Done(report) = scheduler.settle(Moment(12), run.run, outcome) else { panic!("it is done") };
+    assert_eq!(report.queued, Nanos(2), "it was ready at 8");
+}
+
+#[test]
+fn all_that_waits_for_a_failure_ends_with_its_cause() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(10));
+    let first = scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    let second = scheduler.submit(Moment(1), after(&spec, first), ()).unwrap();
+    let third = scheduler.submit(Moment(1), after(&spec, second), ()).unwrap();
+    assert!(scheduler.cancel(Moment(2), first));
+    let mut ended = scheduler.drain_endings();
+    ended.sort_by_key(|ending| ending.task);
+    assert_eq!(ended.iter().map(|ending| ending.task).collect::<Vec<_>>(), [first, second, third]);
+    let is_caused = |error: &TaskError| matches!(error, TaskError::PredecessorFailed { task, .. } if *task == first);
+    assert!(matches!(ended[0].error, TaskError::Cancelled) && ended[1..].iter().all(|each| is_caused(&each.error)));
+    scheduler.check_at_rest().unwrap();
 }

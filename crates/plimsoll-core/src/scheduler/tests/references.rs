@@ -46,8 +46,10 @@ fn a_handle_that_is_dropped_frees_what_it_held() {
     scheduler.pin(ContentKey(7));
     run(&mut scheduler, 1, using(&spec, [7], true));
     assert_eq!(scheduler.ledger().promised(CPU), Bytes(2));
+    scheduler.drain_wakes();
     scheduler.unpin(ContentKey(7));
     assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
+    assert!(scheduler.drain_wakes().contains(CPU), "whoever waits for memory there looks again");
     assert_eq!(scheduler.drain_discards().references.len(), 1, "and it is given out to be dropped");
 }
 
@@ -75,4 +77,43 @@ fn a_reference_of_an_older_epoch_is_prepared_again() {
     scheduler.device_opened(Moment(3), CPU);
     run(&mut scheduler, 4, using(&spec, [7], false));
     assert_eq!(scheduler.residency(CPU).misses, 2);
+}
+
+#[test]
+fn a_handle_protects_what_was_prepared_before_it() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    run(&mut scheduler, 1, using(&spec, [7], false));
+    scheduler.pin(ContentKey(7));
+    for other in 0..2 * WINDOW as u64 {
+        run(&mut scheduler, 2 + other, using(&spec, [100 + u128::from(other)], false));
+    }
+    let misses = scheduler.residency(CPU).misses;
+    run(&mut scheduler, 900, using(&spec, [7], true));
+    assert_eq!(scheduler.residency(CPU).misses, misses, "it was still there");
+}
+
+#[test]
+fn content_is_held_only_while_there_is_a_handle() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    (0..2).for_each(|_| scheduler.pin(ContentKey(7)));
+    (0..2).for_each(|_| scheduler.unpin(ContentKey(7)));
+    run(&mut scheduler, 1, using(&spec, [7], false));
+    for other in 0..2 * WINDOW as u64 {
+        run(&mut scheduler, 2 + other, using(&spec, [100 + u128::from(other)], false));
+    }
+    assert_eq!(kept(&scheduler), WINDOW, "it has gone with the others");
+}
+
+#[test]
+fn everything_warm_goes_when_that_is_asked_for() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    run(&mut scheduler, 1, using(&spec, [7, 8], false));
+    scheduler.discard_warm();
+    let discards = scheduler.drain_discards();
+    assert_eq!((discards.sessions.len(), discards.references.len()), (1, 2));
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
+    scheduler.check_at_rest().unwrap();
 }

@@ -1,6 +1,7 @@
 //! Who is woken: a slot that could start something never sleeps on.
 
 use super::*;
+use crate::DeviceSet;
 
 const THIEF: DeviceId = DeviceId(2);
 
@@ -67,4 +68,76 @@ fn a_run_that_hangs_wakes_a_spare_slot() {
     assert!(scheduler.health(device).is_well() && scheduler.slots_wanted(device) == 2);
     assert!(scheduler.drain_wakes().contains(device));
     assert!(scheduler.take(late, device).is_some());
+}
+
+/// Tasks stay where they were placed until somebody steals them: those who could must look now and then.
+#[test]
+fn a_long_queue_wakes_idle_devices_every_ten_milliseconds() {
+    let mut scheduler = a_long_queue();
+    start(&mut scheduler, Moment(1), GPU.0);
+    scheduler.drain_wakes();
+    let woken = [9, 10, 19, 20, 30].map(|ms| {
+        scheduler.tick(Moment(Nanos::millis(ms).0));
+        scheduler.drain_wakes()
+    });
+    let thief = DeviceSet::only(THIEF);
+    let nobody = DeviceSet::NONE;
+    assert_eq!(woken, [nobody, thief, nobody, thief, thief], "never the busy one, nor the one that was never opened");
+}
+
+#[test]
+fn a_short_queue_wakes_nobody_else() {
+    let mut scheduler = a_long_queue();
+    for _ in 0..5 {
+        let run = start(&mut scheduler, Moment(1), GPU.0);
+        settle(&mut scheduler, Moment(1), &run, None);
+    }
+    scheduler.drain_wakes();
+    scheduler.tick(Moment(Nanos::millis(10).0));
+    assert!(scheduler.drain_wakes().is_empty());
+}
+
+/// What one run gives back may be enough for two: the slot that ends looks itself, the others must be told.
+#[test]
+fn a_run_that_ends_wakes_the_other_slots_of_its_device() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let [large, small] = [("large", 800), ("small", 400)].map(|(name, bytes)| {
+        let spec = TaskSpec::new(scheduler.register(name), anywhere(bytes), 10);
+        scheduler.teach(spec.workload, "any", CPU, 10, Nanos::micros(1));
+        spec
+    });
+    scheduler.submit(Moment(1), large, ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    for _ in 0..2 {
+        scheduler.submit(Moment(1), small.clone(), ()).unwrap();
+    }
+    assert!(scheduler.take(Moment(1), CPU).is_none(), "it has most of the memory");
+    scheduler.drain_wakes();
+    settle(&mut scheduler, Moment(2), &run, None);
+    assert!(scheduler.drain_wakes().contains(CPU));
+    assert!(scheduler.take(Moment(2), CPU).is_some() && scheduler.take(Moment(2), CPU).is_some());
+}
+
+#[test]
+fn a_lease_that_comes_back_wakes_those_who_wait_for_memory() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = TaskSpec { devices: DeviceSet::only(GPU), ..spec(&mut scheduler, on_gpu(500)) };
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    scheduler.drain_wakes();
+    scheduler.release(Moment(3), lease);
+    assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU), "nobody else has anything to start");
+    scheduler.release(Moment(3), lease);
+    assert!(scheduler.drain_wakes().is_empty(), "it came back once");
+}
+
+/// It has nothing queued, but may have something to steal.
+#[test]
+fn a_device_that_is_back_is_woken() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+    scheduler.drain_wakes();
+    scheduler.device_opened(Moment(2), GPU);
+    assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU));
 }
