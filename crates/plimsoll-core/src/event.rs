@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::{Ailment, Bytes, DeviceId, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
+use crate::{Ailment, Bytes, DeviceId, GrantId, GrantOwner, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
 
 /// A fact and when it was so.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
@@ -53,6 +53,18 @@ pub enum End {
     Cancelled,
     /// Its deadline passed.
     DeadlinePassed,
+}
+
+/// How a grant ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantEnd {
+    /// It was held, and its bytes are free.
+    Returned,
+    /// It was never given.
+    Refused,
+    /// Its owner no longer wanted it.
+    Cancelled,
 }
 
 /// What happened.
@@ -198,6 +210,71 @@ pub enum What {
         line: Bytes,
         /// What is promised.
         promised: Bytes,
+    },
+    /// Somebody asked for a grant.
+    GrantAsked {
+        /// Which.
+        grant: GrantId,
+        /// Who.
+        owner: GrantOwner,
+    },
+    /// A grant was given.
+    Granted {
+        /// Which.
+        grant: GrantId,
+        /// Which rung of its ladder, the best is 0.
+        rung: u8,
+        /// On all devices together.
+        bytes: Bytes,
+    },
+    /// A grant's owner was asked to step down.
+    GrantRecalled {
+        /// Which.
+        grant: GrantId,
+        /// To which rung; `None` to leave.
+        to: Option<u8>,
+        /// Until when.
+        until: Moment,
+    },
+    /// The time of a recall is over, and its owner has not stepped down.
+    GrantOverdue {
+        /// Which.
+        grant: GrantId,
+    },
+    /// A grant's owner is on another rung.
+    GrantStepped {
+        /// Which.
+        grant: GrantId,
+        /// Which rung.
+        rung: u8,
+    },
+    /// A grant's owner was told that a better rung fits.
+    GrantMayRise {
+        /// Which.
+        grant: GrantId,
+        /// Which rung.
+        rung: u8,
+    },
+    /// A grant's owner has left; its bytes are free when they are known to be.
+    GrantLeft {
+        /// Which.
+        grant: GrantId,
+    },
+    /// Bytes that a program gave back were not seen to be free in time: from now on what the driver says is believed.
+    GrantUnseen {
+        /// Whose.
+        grant: GrantId,
+        /// Where.
+        device: DeviceId,
+        /// How many.
+        bytes: Bytes,
+    },
+    /// A grant is over.
+    GrantEnded {
+        /// Which.
+        grant: GrantId,
+        /// How.
+        end: GrantEnd,
     },
 }
 

@@ -4,6 +4,7 @@ mod batches;
 mod deadlines;
 mod estimates;
 mod faults;
+mod grants;
 mod holds;
 mod host_memory;
 mod late;
