@@ -67,6 +67,54 @@ pub enum GrantEnd {
     Cancelled,
 }
 
+/// What happened to a grant.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantEdge {
+    /// Somebody asked for it.
+    Asked {
+        /// Who.
+        owner: GrantOwner,
+    },
+    /// It was given.
+    Given {
+        /// Which rung of its ladder; the best is 0.
+        rung: u8,
+        /// On all devices together.
+        bytes: Bytes,
+    },
+    /// Its owner was asked to step down.
+    Recalled {
+        /// To which rung; `None` to leave.
+        to: Option<u8>,
+        /// Until when.
+        until: Moment,
+    },
+    /// The time of its recall is over, and its owner has not stepped down.
+    Overdue,
+    /// Its owner is on another rung.
+    Stepped {
+        /// Which rung.
+        rung: u8,
+    },
+    /// Its owner was told that a better rung fits.
+    MayRise {
+        /// Which rung.
+        rung: u8,
+    },
+    /// Its owner has left; its bytes are free when they are known to be.
+    Left,
+    /// Bytes that a program gave back were not seen to be free in time: from now on what the driver says is believed.
+    Unseen {
+        /// Where.
+        device: DeviceId,
+        /// How many.
+        bytes: Bytes,
+    },
+    /// It is over.
+    Ended(GrantEnd),
+}
+
 /// What happened.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -211,70 +259,12 @@ pub enum What {
         /// What is promised.
         promised: Bytes,
     },
-    /// Somebody asked for a grant.
-    GrantAsked {
+    /// Something happened to a grant.
+    Grant {
         /// Which.
         grant: GrantId,
-        /// Who.
-        owner: GrantOwner,
-    },
-    /// A grant was given.
-    Granted {
-        /// Which.
-        grant: GrantId,
-        /// Which rung of its ladder, the best is 0.
-        rung: u8,
-        /// On all devices together.
-        bytes: Bytes,
-    },
-    /// A grant's owner was asked to step down.
-    GrantRecalled {
-        /// Which.
-        grant: GrantId,
-        /// To which rung; `None` to leave.
-        to: Option<u8>,
-        /// Until when.
-        until: Moment,
-    },
-    /// The time of a recall is over, and its owner has not stepped down.
-    GrantOverdue {
-        /// Which.
-        grant: GrantId,
-    },
-    /// A grant's owner is on another rung.
-    GrantStepped {
-        /// Which.
-        grant: GrantId,
-        /// Which rung.
-        rung: u8,
-    },
-    /// A grant's owner was told that a better rung fits.
-    GrantMayRise {
-        /// Which.
-        grant: GrantId,
-        /// Which rung.
-        rung: u8,
-    },
-    /// A grant's owner has left; its bytes are free when they are known to be.
-    GrantLeft {
-        /// Which.
-        grant: GrantId,
-    },
-    /// Bytes that a program gave back were not seen to be free in time: from now on what the driver says is believed.
-    GrantUnseen {
-        /// Whose.
-        grant: GrantId,
-        /// Where.
-        device: DeviceId,
-        /// How many.
-        bytes: Bytes,
-    },
-    /// A grant is over.
-    GrantEnded {
-        /// Which.
-        grant: GrantId,
-        /// How.
-        end: GrantEnd,
+        /// What.
+        edge: GrantEdge,
     },
 }
 

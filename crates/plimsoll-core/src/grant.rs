@@ -12,7 +12,7 @@ use crate::{Bytes, DeviceId, Moment, Nanos, Priority, Quality, SequenceId, Short
 /// A grant. Its number is never used again.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub struct GrantId(pub(crate) u64);
+pub struct GrantId(pub u64);
 
 impl fmt::Display for GrantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,7 +19,7 @@ pub(super) use book::Grants;
 
 use super::{Discards, Host, Scheduler};
 use crate::arbiter;
-use crate::event::{GrantEnd, What};
+use crate::event::{GrantEdge, GrantEnd, What};
 use crate::grant::{
     GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, GrantSpec, GrantStatus, Portions, StepRefusal, bytes_on,
 };
@@ -86,7 +86,7 @@ impl<H: Host> Scheduler<H> {
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO);
         let (waits_until, owner) = (book::wait_end(now, spec.patience, spec.deadline), spec.owner);
         let id = self.grants.enter(spec, turn, waits_until);
-        self.note(now, || What::GrantAsked { grant: id, owner });
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });
         self.give_out(now);
         if waits_until.is_some_and(|until| until <= now) && self.is_waiting(id) {
             let refusal = GrantRefusal::NotInTime(self.shortage(id));
@@ -222,7 +222,7 @@ impl<H: Host> Scheduler<H> {
 
     fn end_grant(&mut self, now: Moment, id: GrantId, end: GrantEnd) {
         if self.grants.forget(id).is_some() {
-            self.note(now, || What::GrantEnded { grant: id, end });
+            self.note(now, || What::Grant { grant: id, edge: GrantEdge::Ended(end) });
         }
     }
 
@@ -239,7 +239,7 @@ impl<H: Host> Scheduler<H> {
                     grant.lease.take()
                 });
                 lease.flatten().into_iter().for_each(|lease| self.give_back(lease));
-                self.note(now, || What::GrantLeft { grant: id });
+                self.note(now, || What::Grant { grant: id, edge: GrantEdge::Left });
                 self.end_if_free(now, id);
                 self.memory_freed(now);
                 true
@@ -317,7 +317,7 @@ impl<H: Host> Scheduler<H> {
                 (grant.phase, grant.overdue) = (GrantPhase::Held, false);
             }
         });
-        self.note(now, || What::GrantStepped { grant: id, rung: rung as u8 });
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Stepped { rung: rung as u8 } });
         self.memory_freed(now);
         Ok(())
     }
@@ -347,7 +347,7 @@ impl<H: Host> Scheduler<H> {
         };
         for id in self.those(overdue) {
             self.grants.change(id, |grant| grant.overdue = true);
-            self.note(now, || What::GrantOverdue { grant: id });
+            self.note(now, || What::Grant { grant: id, edge: GrantEdge::Overdue });
             self.grants.news.push(GrantNews::Overdue { grant: id });
         }
         for id in self.those(|grant| grant.rises_from.is_some_and(|from| from <= now)) {

@@ -10,7 +10,7 @@ use super::super::state::Phase;
 use super::super::take::LOOK;
 use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
-use crate::event::What;
+use crate::event::{GrantEdge, What};
 use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, Portions, bytes_on};
 use crate::ledger::{Ledger, Shortfall};
 use crate::{Bytes, DeviceId, DeviceSet, Moment};
@@ -112,7 +112,7 @@ impl<H: Host> Scheduler<H> {
         self.grants
             .change(id, |grant| (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease)));
         let bytes = portions.iter().map(|(_, bytes)| *bytes).sum();
-        self.note(now, || What::Granted { grant: id, rung: rung as u8, bytes });
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: rung as u8, bytes } });
         self.grants.news.push(GrantNews::Granted { grant: id, rung, discards });
     }
 
@@ -228,7 +228,7 @@ impl<H: Host> Scheduler<H> {
                 |rung: &usize| self.step_shortage(&self.more_than_held(id, *rung), owner, DeviceSet::NONE).is_none();
             if let Some(rung) = above.into_iter().find(fits) {
                 self.grants.change(id, |grant| grant.told_to_rise = true);
-                self.note(now, || What::GrantMayRise { grant: id, rung: rung as u8 });
+                self.note(now, || What::Grant { grant: id, edge: GrantEdge::MayRise { rung: rung as u8 } });
                 self.grants.news.push(GrantNews::MayRise { grant: id, rung });
                 return;
             }

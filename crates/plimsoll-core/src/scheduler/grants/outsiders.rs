@@ -8,7 +8,7 @@
 //! stay promised until the driver's figure has fallen by them, or until nobody waits for that any longer.
 
 use super::super::{Host, Scheduler};
-use crate::event::What;
+use crate::event::{GrantEdge, What};
 use crate::grant::GrantId;
 use crate::ledger::LeaseId;
 use crate::line::Memory;
@@ -126,7 +126,7 @@ impl<H: Host> Scheduler<H> {
             let each = self.grants.receding.remove(at);
             let (grant, device) = (each.grant, each.device);
             let bytes = self.ledger.held(each.lease, device);
-            self.note(now, || What::GrantUnseen { grant, device, bytes });
+            self.note(now, || What::Grant { grant, edge: GrantEdge::Unseen { device, bytes } });
             self.came_back(now, grant, each.lease);
             let granted = self.ledger.programs(device);
             let outsiders = &mut self.grants.outsiders[device.index()];

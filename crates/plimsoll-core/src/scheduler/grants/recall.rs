@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::super::state::Phase;
 use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
-use crate::event::What;
+use crate::event::{GrantEdge, What};
 use crate::grant::{GrantId, GrantPhase, Portions, StepRefusal, bytes_on};
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, TaskId};
 
@@ -39,7 +39,10 @@ impl<H: Host> Scheduler<H> {
         self.grants.change(id, |grant| {
             (grant.phase, grant.overdue) = (GrantPhase::Recalled { to, until }, false);
         });
-        self.note(now, || What::GrantRecalled { grant: id, to: to.map(|rung| rung as u8), until });
+        self.note(now, || What::Grant {
+            grant: id,
+            edge: GrantEdge::Recalled { to: to.map(|rung| rung as u8), until },
+        });
         self.grants.news.push(GrantNews::Recalled { grant: id, to, until, discards });
         Ok(())
     }

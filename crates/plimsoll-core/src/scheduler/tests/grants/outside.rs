@@ -1,7 +1,7 @@
 //! Other programs: what they hold does not count twice, and what they give back is free when the driver says so.
 
 use super::*;
-use crate::event::What;
+use crate::event::{GrantEdge, What};
 use crate::line::Memory;
 
 fn program(rungs: &[u64]) -> GrantSpec {
@@ -54,7 +54,10 @@ fn what_it_gives_back_is_not_promised_again_before_the_driver_says_that_it_is_fr
     others_hold(&mut scheduler, 7, 0);
     assert_eq!(heard(&mut scheduler), ["grant 2 holds rung 0"]);
     assert_eq!(phase(&scheduler, id), None);
-    let ends = scheduler.drain_events().into_iter().filter(|event| matches!(event.what, What::GrantEnded { .. }));
+    let ends = scheduler
+        .drain_events()
+        .into_iter()
+        .filter(|event| matches!(event.what, What::Grant { edge: GrantEdge::Ended(_), .. }));
     assert_eq!(ends.count(), 1);
 }
 
@@ -104,7 +107,7 @@ fn what_is_never_seen_to_be_free_is_believed_to_be_what_the_driver_says() {
     scheduler.tick(until);
     assert_eq!((phase(&scheduler, id), promised(&scheduler)[0]), (None, 0));
     assert_eq!(free(&scheduler), 300, "700 are in use, whoever has them: they are promised to nobody");
-    let unseen = What::GrantUnseen { grant: id, device: A, bytes: Bytes(700) };
+    let unseen = What::Grant { grant: id, edge: GrantEdge::Unseen { device: A, bytes: Bytes(700) } };
     assert!(scheduler.drain_events().iter().any(|event| event.what == unseen));
     others_hold(&mut scheduler, until.0 + 1, 0);
     assert_eq!(free(&scheduler), 1_000);

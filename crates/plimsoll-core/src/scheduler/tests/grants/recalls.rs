@@ -1,7 +1,7 @@
 //! Who has to step down for whom, and how far.
 
 use super::*;
-use crate::event::What;
+use crate::event::{GrantEdge, What};
 use crate::{Shortfall, StepRefusal};
 
 fn steps_down(scheduler: &mut Scheduler<Nothing>, at: u64, id: GrantId, rung: usize) {
@@ -174,8 +174,8 @@ fn an_owner_that_does_not_step_down_in_time_is_told_and_the_next_is_asked() {
     scheduler.return_grant(until + Nanos(2), lazy);
     assert_eq!(heard(&mut scheduler), ["grant 3 holds rung 0"], "late is better than never");
     let edges: Vec<_> = scheduler.drain_events().into_iter().map(|event| event.what).collect();
-    assert!(edges.contains(&What::GrantOverdue { grant: lazy }));
-    assert!(edges.contains(&What::GrantRecalled { grant: lazy, to: None, until }));
+    assert!(edges.contains(&What::Grant { grant: lazy, edge: GrantEdge::Overdue }));
+    assert!(edges.contains(&What::Grant { grant: lazy, edge: GrantEdge::Recalled { to: None, until } }));
 }
 
 #[test]
