@@ -255,14 +255,14 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Takes out of a grant's lease what it does not need on this rung (or at all).
+    /// Takes out of a grant's lease what it does not need on this rung, nor on the one that it was asked to go to.
     fn give_up_beyond(&mut self, now: Moment, id: GrantId, rung: Option<usize>) {
         let Some((lease, owner)) = self.grants.get(id).and_then(|grant| Some((grant.lease?, grant.spec.owner))) else {
             return;
         };
         let portions: Portions = self.ledger.portions(lease).iter().copied().collect();
         for (device, _) in portions {
-            let keep = self.grants.get(id).map_or(Bytes::ZERO, |grant| grant.bytes_at(rung, device));
+            let keep = self.grants.get(id).map_or(Bytes::ZERO, |grant| grant.needs_at(rung, device));
             let Some(rest) = self.ledger.split(lease, device, keep) else { continue };
             if owner.is_outside() {
                 let until = now + self.config.return_wait_max;

@@ -47,6 +47,16 @@ impl Grant {
             && self.rung.is_some_and(|rung| rung > 0)
     }
 
+    /// What it needs of a device while it is on a rung: for that, and for the rung that it was asked to go on to.
+    pub(super) fn needs_at(&self, rung: Option<usize>, device: DeviceId) -> Bytes {
+        let Some(rung) = rung else { return Bytes::ZERO };
+        let goes_on = match self.phase {
+            GrantPhase::Recalled { to: Some(to), .. } if rung < to => self.bytes_at(Some(to), device),
+            _ => Bytes::ZERO,
+        };
+        self.bytes_at(Some(rung), device).max(goes_on)
+    }
+
     /// What one of its rungs needs of a device; nothing if it leaves.
     pub(super) fn bytes_at(&self, rung: Option<usize>, device: DeviceId) -> Bytes {
         rung.map_or(Bytes::ZERO, |rung| self.spec.ladder[rung].on(device))
@@ -77,6 +87,8 @@ pub(in crate::scheduler) struct Grants<H: Host> {
     /// What other programs have of each device.
     pub(super) outsiders: Vec<Outsiders>,
     pub(super) news: Vec<GrantNews<H>>,
+    /// Bytes of some device are kept for one that waits.
+    pub(super) keeps: bool,
     held: usize,
     rising: usize,
 }
@@ -90,6 +102,7 @@ impl<H: Host> Default for Grants<H> {
             receding: Vec::new(),
             outsiders: Vec::new(),
             news: Vec::new(),
+            keeps: false,
             held: 0,
             rising: 0,
         }
@@ -146,10 +159,11 @@ impl<H: Host> Grants<H> {
         self.rising = self.all.values().filter(|grant| grant.wants_to_rise()).count();
     }
 
-    /// Whether memory that comes back is of interest to any grant. Asked whenever a run settles.
+    /// Whether memory that comes back is of interest to any grant, or kept for one that is gone. Asked whenever a run
+    /// settles.
     #[inline]
     pub(in crate::scheduler) fn want_memory(&self) -> bool {
-        !self.waiting.is_empty() || self.rising > 0
+        !self.waiting.is_empty() || self.rising > 0 || self.keeps
     }
 
     /// Whether any grant waits.

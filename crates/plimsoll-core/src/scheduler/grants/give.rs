@@ -32,6 +32,7 @@ impl<H: Host> Scheduler<H> {
                 }
             }
         }
+        self.grants.keeps = self.device_ids().any(|device| self.ledger.kept(device) > Bytes::ZERO);
         for (device, before) in self.device_ids().zip(kept_before) {
             if self.ledger.kept(device) < before && !self.device(device).queue.is_empty() {
                 self.wakes = self.wakes.with(device);
@@ -126,7 +127,9 @@ impl<H: Host> Scheduler<H> {
     /// A grant cannot be given now. If it will be once our own runs have ended, what becomes free is kept for it. If not,
     /// less urgent grants are asked to step down.
     fn wait_for_runs_or_recall(&mut self, now: Moment, id: GrantId, taken_before: DeviceSet) {
-        let Some(grant) = self.grants.get(id) else { return };
+        // Nobody is troubled for somebody who does not wait.
+        let waits = |grant: &&super::book::Grant| grant.waits_until.is_none_or(|until| until > now);
+        let Some(grant) = self.grants.get(id).filter(waits) else { return };
         let (turn, priority) = (grant.turn, grant.spec.priority);
         let is_open = |rung: &&GrantRung| {
             self.never_fits(rung).is_none() && !rung.portions().iter().any(|(device, _)| taken_before.contains(*device))

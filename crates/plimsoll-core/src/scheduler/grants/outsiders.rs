@@ -23,12 +23,14 @@ pub(in crate::scheduler) struct Outsiders {
     others: Bytes,
     /// The part of it that those without a grant held.
     strangers: Bytes,
+    /// At most what programs gave back and were not seen to free in time. If the figure falls, it may be that.
+    given_up: Bytes,
 }
 
 impl Outsiders {
     pub(in crate::scheduler) fn new(memory: Memory) -> Self {
         let others = held_by_others(memory);
-        Self { memory, others, strangers: others }
+        Self { memory, others, strangers: others, given_up: Bytes::ZERO }
     }
 
     /// What programs use of what they were granted.
@@ -41,12 +43,25 @@ impl Outsiders {
     fn read(&mut self, memory: Memory, granted: Bytes, returned: Bytes) -> Bytes {
         let before = std::mem::replace(&mut self.others, held_by_others(memory));
         self.memory = memory;
-        self.strangers = self.strangers.min(self.others);
+        let fallen = before - self.others;
+        let late = fallen.min(self.given_up);
+        let fallen_by_returned = fallen - late;
+        self.given_up -= late;
+        self.strangers = (self.strangers - late).min(self.others);
         self.redraw(granted);
+        self.given_up = self.given_up.min(self.others);
+        // What was given up on may have been freed since, and somebody else have taken as much.
+        let surely_strangers = self.strangers - self.given_up;
         // The most of it that could still have been in use, less what the driver's figure has fallen by since.
-        let suspect = returned.min(before.max(self.others) - self.strangers);
-        let left = (suspect - (before - self.others)).min(self.granted_in_use());
+        let suspect = returned.min(before.max(self.others) - surely_strangers);
+        let left = (suspect - fallen_by_returned).min(self.others - surely_strangers);
         returned - left
+    }
+
+    /// So much was given back, and is not waited for any longer: what of it is in use is strangers'.
+    fn give_up(&mut self, bytes: Bytes, granted: Bytes) {
+        self.redraw(granted);
+        self.given_up = (self.given_up + bytes).min(self.others);
     }
 
     /// What is beyond the granted bytes is strangers'.
@@ -130,7 +145,7 @@ impl<H: Host> Scheduler<H> {
             self.came_back(now, grant, each.lease);
             let granted = self.ledger.programs(device);
             let outsiders = &mut self.grants.outsiders[device.index()];
-            outsiders.redraw(granted);
+            outsiders.give_up(bytes, granted);
             let memory = outsiders.for_the_line();
             let own = self.ledger.promised(device) - granted;
             self.draw_line(now, device, memory, own);
@@ -202,8 +217,53 @@ mod tests {
     fn what_is_believed_to_be_in_use_is_strangers() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(50), Bytes(50), Bytes::ZERO);
-        seen.redraw(Bytes(20));
+        seen.give_up(Bytes(30), Bytes(20));
         assert_eq!(free_for_the_line(&seen), 70, "30 were given up on, and are still in use");
+    }
+
+    /// One that gave back 30 long ago frees them while another's 20 are waited for.
+    #[test]
+    fn what_is_freed_late_is_not_taken_for_what_another_gave_back() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(50), Bytes(50), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(20));
+        assert_eq!(seen.read(others(20), Bytes(20), Bytes(20)), Bytes::ZERO);
+        assert_eq!(free_for_the_line(&seen), 100);
+        assert_eq!(seen.read(others(0), Bytes(20), Bytes(20)), Bytes(20));
+    }
+
+    /// One that was given up on frees 30, and another takes 30: the figure is the same.
+    #[test]
+    fn what_hides_behind_what_was_given_up_on_is_not_free() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(30), Bytes(30), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes::ZERO);
+        seen.read(others(30), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO);
+        assert_eq!(seen.read(others(0), Bytes(30), Bytes(30)), Bytes(30));
+    }
+
+    /// 30 were given up on beside a grant of 20 of which 10 are used; when they are freed late, the 10 are the grant's.
+    #[test]
+    fn what_is_freed_late_is_strangers_no_more() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(40), Bytes(50), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(20));
+        assert_eq!(free_for_the_line(&seen), 80, "of the 40 in use at least 20 are strangers'");
+        seen.read(others(10), Bytes(20), Bytes::ZERO);
+        assert_eq!(free_for_the_line(&seen), 100);
+        assert_eq!(seen.read(others(10), Bytes(20), Bytes(20)), Bytes(10), "the other 10 are still in use");
+    }
+
+    /// What is given up on can hide in what another program was granted and does not use.
+    #[test]
+    fn what_was_given_up_on_is_remembered_even_if_it_does_not_show() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(30), Bytes(60), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(30));
+        assert_eq!(free_for_the_line(&seen), 100, "the 30 in use may be those of the grant that is left");
+        seen.read(others(60), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO, "whose 30 fell?");
     }
 
     #[test]

@@ -212,6 +212,8 @@ fn a_step_to_another_device_holds_both_until_it_is_done() {
     ask(&mut scheduler, 2, on_a(&[800]));
     assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 2"]);
     assert_eq!(promised(&scheduler), [900, 500, 0], "it moves from one to the other");
+    steps_down(&mut scheduler, 3, id, 1);
+    assert_eq!(promised(&scheduler), [400, 500, 0], "on its way, what it needs at its end stays reserved");
     steps_down(&mut scheduler, 3, id, 2);
     assert_eq!(heard(&mut scheduler), ["grant 2 holds rung 0"]);
     assert_eq!(promised(&scheduler), [800, 500, 0]);

@@ -111,6 +111,22 @@ fn a_stream_of_small_tasks_does_not_starve_a_grant() {
     assert!(scheduler.take(Moment(11), A).is_none(), "300 do not fit beside it");
 }
 
+/// Nothing stays kept for somebody who has gone.
+#[test]
+fn a_wait_that_is_cancelled_lets_tasks_go_on() {
+    let mut scheduler = three_gpus();
+    let work = task_on_a(&mut scheduler, 500);
+    scheduler.submit(Moment(1), work.clone(), ()).unwrap();
+    let _run = start(&mut scheduler, Moment(1), A.0);
+    let id = ask(&mut scheduler, 2, on_a(&[900]));
+    scheduler.submit(Moment(3), work, ()).unwrap();
+    assert!(scheduler.take(Moment(3), A).is_none());
+    scheduler.drain_wakes();
+    scheduler.cancel_grant(Moment(4), id);
+    assert!(scheduler.drain_wakes().contains(A));
+    assert!(scheduler.take(Moment(4), A).is_some());
+}
+
 /// A task that fits beside what is kept need not wait.
 #[test]
 fn what_fits_beside_a_grant_that_waits_starts() {
