@@ -80,7 +80,11 @@ impl<H: Host> Scheduler<H> {
         }
         let Some(steps) = self.steps_for(priority, &missing) else { return false };
         let within = self.config.recall_within;
-        steps.into_iter().fold(true, |all, step| self.recall(now, step.grant, step.to, within).is_ok() && all)
+        let mut all_asked = true;
+        for Step { grant, to, .. } in steps {
+            all_asked &= self.recall(now, grant, to, within).is_ok();
+        }
+        all_asked
     }
 
     /// Bytes of a device that owners were asked for and still have time to give, or have given without anybody knowing.
