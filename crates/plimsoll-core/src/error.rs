@@ -56,7 +56,10 @@ pub enum Refusal {
 impl Refusal {
     /// Whether the same question may be answered otherwise later without anything being learnt or changed.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unwell(_) | Self::DoesNotFit(Shortfall::NotNow { .. }) | Self::FinishesLater { .. })
+        match self {
+            Self::DoesNotFit(shortfall) => shortfall.may_pass(),
+            other => matches!(other, Self::Unwell(_) | Self::FinishesLater { .. }),
+        }
     }
 }
 

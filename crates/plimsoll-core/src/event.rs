@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::{Ailment, Bytes, DeviceId, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
+use crate::{Ailment, Bytes, DeviceId, GrantId, GrantOwner, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
 
 /// A fact and when it was so.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
@@ -53,6 +53,66 @@ pub enum End {
     Cancelled,
     /// Its deadline passed.
     DeadlinePassed,
+}
+
+/// How a grant ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantEnd {
+    /// It was held, and its bytes are free.
+    Returned,
+    /// It was never given.
+    Refused,
+    /// Its owner no longer wanted it.
+    Cancelled,
+}
+
+/// What happened to a grant.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantEdge {
+    /// Somebody asked for it.
+    Asked {
+        /// Who.
+        owner: GrantOwner,
+    },
+    /// It was given.
+    Given {
+        /// Which rung of its ladder; the best is 0.
+        rung: u8,
+        /// On all devices together.
+        bytes: Bytes,
+    },
+    /// Its owner was asked to step down.
+    Recalled {
+        /// To which rung; `None` to leave.
+        to: Option<u8>,
+        /// Until when.
+        until: Moment,
+    },
+    /// The time of its recall is over, and its owner has not stepped down.
+    Overdue,
+    /// Its owner is on another rung.
+    Stepped {
+        /// Which rung.
+        rung: u8,
+    },
+    /// Its owner was told that a better rung fits.
+    MayRise {
+        /// Which rung.
+        rung: u8,
+    },
+    /// Its owner has left; its bytes are free when they are known to be.
+    Left,
+    /// Bytes that a program gave back were not seen to be free in time: from now on what the driver says is believed.
+    Unseen {
+        /// Where.
+        device: DeviceId,
+        /// How many.
+        bytes: Bytes,
+    },
+    /// It is over.
+    Ended(GrantEnd),
 }
 
 /// What happened.
@@ -198,6 +258,13 @@ pub enum What {
         line: Bytes,
         /// What is promised.
         promised: Bytes,
+    },
+    /// Something happened to a grant.
+    Grant {
+        /// Which.
+        grant: GrantId,
+        /// What.
+        edge: GrantEdge,
     },
 }
 

@@ -8,6 +8,7 @@ pub mod balancer;
 pub mod error;
 pub mod event;
 mod fault;
+pub mod grant;
 pub mod health;
 pub mod histogram;
 mod ids;
@@ -29,6 +30,7 @@ pub mod window;
 
 pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};
+pub use grant::{GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, GrantSpec, GrantStatus, StepRefusal};
 pub use health::Ailment;
 pub use ids::{ContentKey, DeviceId, DeviceSet, SequenceId, SessionId, TaskId, ValueId, WorkloadId};
 pub use ledger::Shortfall;

@@ -135,6 +135,19 @@ impl Builder {
         self
     }
 
+    /// How long the owner of a grant has to step down when something more urgent needs its bytes; 10 s unless set.
+    pub fn recall_within(mut self, span: Duration) -> Self {
+        self.config.recall_within = span.into();
+        self
+    }
+
+    /// How long bytes that another program gave back stay promised without being seen to be free; 10 s unless set. Then
+    /// what the driver says is believed.
+    pub fn return_wait_max(mut self, span: Duration) -> Self {
+        self.config.return_wait_max = span.into();
+        self
+    }
+
     /// How long a device may take to be opened and to give its known answer; 30 s unless set. One that takes longer is
     /// left out, and comes in when it answers.
     pub fn open_wait_max(mut self, span: Duration) -> Self {

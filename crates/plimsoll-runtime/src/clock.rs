@@ -1,6 +1,6 @@
 //! The only place that reads the time.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::{Moment, UnixSeconds};
 
@@ -21,6 +21,11 @@ impl Clock {
 
     pub(crate) fn at(self, instant: Instant) -> Moment {
         Moment(u64::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The instant of a moment; one that the clock cannot count to is now.
+    pub(crate) fn instant(self, moment: Moment) -> Instant {
+        self.epoch.checked_add(Duration::from_nanos(moment.0)).unwrap_or_else(Instant::now)
     }
 }
 

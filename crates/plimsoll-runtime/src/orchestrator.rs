@@ -9,15 +9,15 @@ use plimsoll_core::health::Health;
 use plimsoll_core::residency::ResidencyCounts;
 use plimsoll_core::scheduler::Candidate;
 use plimsoll_core::stats::DeviceReport;
-use plimsoll_core::{Bytes, DeviceId, Shortfall, SubmitRefusal, TaskError, TaskId};
+use plimsoll_core::{Bytes, DeviceId, GrantId, GrantRefusal, Shortfall, StepRefusal, SubmitRefusal, TaskError, TaskId};
 
 use crate::builder::Builder;
 use crate::device::DeviceFacts;
+use crate::grant::{self, Grant, GrantRequest, PendingGrant};
 use crate::held::Held;
 use crate::inbox::Inbox;
 use crate::job::{ReplyChannel, TaskFailure, TaskResult};
 use crate::learnt::{self, Learning};
-use crate::lease::Lease;
 use crate::pipeline::{Flow, Pipeline, RunPipeline};
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
@@ -296,19 +296,30 @@ impl Orchestrator {
         candidates
     }
 
-    /// Promises bytes of devices to the caller, all or nothing: tasks are kept out of them until the lease is dropped.
+    /// Promises bytes of devices to the caller at once, all or nothing: tasks are kept out of them until the grant is
+    /// dropped. It is never recalled for anybody else; [`Orchestrator::grant`] waits, steps down and is recalled.
     ///
     /// # Errors
     /// Where and why they do not fit.
-    pub fn lease(&self, portions: &[(DeviceId, Bytes)]) -> Result<Lease, Shortfall> {
-        self.shared.refresh_memory();
-        let mut state = self.shared.lock();
-        let now = self.shared.now();
-        let leased = state.scheduler.lease(now, portions);
-        self.shared.release(state);
-        let (id, discards) = leased?;
-        drop_quietly(discards);
-        Ok(Lease { shared: Arc::clone(&self.shared), id, portions: portions.to_vec() })
+    pub fn lease(&self, portions: &[(DeviceId, Bytes)]) -> Result<Grant, Shortfall> {
+        grant::lease(&self.shared, portions)
+    }
+
+    /// Asks for bytes of devices for as long as they are held: the best rung of the request that fits, now or when its
+    /// turn comes.
+    ///
+    /// # Errors
+    /// Why it can never be given.
+    pub fn grant(&self, request: GrantRequest) -> Result<PendingGrant, GrantRefusal> {
+        grant::request(&self.shared, request)
+    }
+
+    /// Asks the owner of a grant to step down to a rung of its ladder, or to leave, whatever its priority.
+    ///
+    /// # Errors
+    /// Why that is no step, or where the lower rung does not fit.
+    pub fn recall(&self, grant: GrantId, to: Option<usize>, within: Duration) -> Result<(), StepRefusal> {
+        grant::recall(&self.shared, grant, to, within)
     }
 
     /// Every device with its id.
@@ -392,10 +403,12 @@ impl Orchestrator {
         self.shared.devices.iter().for_each(|opened| opened.memory.close());
         join_all(&mut self.threads, JOIN_WAIT_MAX);
         join_all(&mut self.readers, READER_WAIT_MAX);
-        // A ticket, an inbox or a lease may live on; what was warm must not live on with it.
+        // A ticket, an inbox or a grant may live on; what was warm must not live on with it.
         let mut state = self.shared.lock();
         state.scheduler.discard_warm();
+        let to_close = grant::left_to_close(&mut state);
         self.shared.release(state);
+        drop_quietly(to_close);
     }
 
     fn wait_until_settled(&self, at_most: Duration) {
@@ -412,6 +425,7 @@ impl Orchestrator {
         let mut state = self.shared.lock();
         let now = self.shared.now();
         state.scheduler.end_all(now, &TaskError::ShutDown);
+        state.scheduler.refuse_waiting_grants(now);
         self.shared.release(state);
     }
 }

@@ -15,6 +15,7 @@ use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
 
 use crate::clock::Clock;
 use crate::device::Device;
+use crate::grant::{self, Calls, Mailboxes};
 use crate::job::{Job, Runtime};
 use crate::memory_reader::{Ask, MemoryReader};
 use crate::monitor::{Guard, Monitor};
@@ -61,6 +62,8 @@ pub(crate) struct State {
     pub(crate) orders: Vec<Order>,
     /// Where the try to open each device is.
     pub(crate) tries: Vec<Try>,
+    /// What owners of grants have not heard yet.
+    pub(crate) mailboxes: Mailboxes,
     /// The watchdog sleeps without a time limit: wake it when work arrives.
     pub(crate) watchdog_dozes: bool,
     /// How many slots of each device should ask for work, as of when the lock was last released.
@@ -102,6 +105,7 @@ pub(crate) struct Shared {
 struct News {
     endings: Vec<Ending<Arc<dyn Job>>>,
     discards: Discards<Runtime>,
+    calls: Calls,
     events: Vec<Event>,
 }
 
@@ -119,11 +123,12 @@ impl Shared {
         waits: DeviceWaits,
         listeners: Vec<Box<dyn Listener>>,
     ) -> Self {
-        let condvars = 3 * devices.len() + 2;
+        let condvars = 3 * devices.len() + 3;
         let slots_wanted = (0..devices.len()).map(|at| scheduler.slots_wanted(DeviceId(at as u16))).collect();
         let tries = vec![Try::Idle; devices.len()];
         let (stage, orders) = (Stage::Working, Vec::new());
-        let state = State { scheduler, stage, orders, tries, watchdog_dozes: false, slots_wanted };
+        let mailboxes = Mailboxes::new();
+        let state = State { scheduler, stage, orders, tries, mailboxes, watchdog_dozes: false, slots_wanted };
         let opened = |device| Opened { device, generation: AtomicU32::new(0), memory: MemoryReader::new() };
         Self {
             id,
@@ -158,8 +163,13 @@ impl Shared {
         2 * self.devices.len() + 2 + device.index()
     }
 
-    pub(crate) fn condvar_count(&self) -> usize {
+    /// Owners of grants sleep here until they have something to hear.
+    pub(crate) fn grants_condvar(&self) -> usize {
         3 * self.devices.len() + 2
+    }
+
+    pub(crate) fn condvar_count(&self) -> usize {
+        3 * self.devices.len() + 3
     }
 
     pub(crate) fn lock(&self) -> Guard<'_, State> {
@@ -215,7 +225,20 @@ impl Shared {
         if !endings.is_empty() {
             self.notify_queue_space(state);
         }
-        Some(News { endings, discards: state.scheduler.drain_discards(), events })
+        let mut discards = state.scheduler.drain_discards();
+        let calls = self.deliver_to_owners(state, &mut discards);
+        Some(News { endings, discards, calls, events })
+    }
+
+    /// Owners of grants have something to hear: they wake, and so does the watchdog, for something new may be due.
+    fn deliver_to_owners(&self, state: &mut Guard<'_, State>, discards: &mut Discards<Runtime>) -> Calls {
+        if !state.scheduler.has_grant_news() {
+            return Calls::default();
+        }
+        let calls = grant::deliver(self, state, discards);
+        state.notify_all(self.grants_condvar());
+        state.notify_one(self.watchdog_condvar());
+        calls
     }
 
     /// Who may take work is another question now: every slot of the device asks it again.
@@ -234,6 +257,7 @@ impl Shared {
 
     fn follow_up(&self, news: News) {
         drop_quietly(news.discards);
+        news.calls.make();
         for Ending { task, job, error } in news.endings {
             quietly(move || {
                 job.stop();

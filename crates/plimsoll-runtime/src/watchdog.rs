@@ -41,7 +41,7 @@ fn wait_for_orders(shared: &Shared) -> Option<Vec<Order>> {
             shared.release(state);
             return Some(orders);
         }
-        let busy = state.scheduler.unsettled() > 0;
+        let busy = state.scheduler.unsettled() > 0 || state.scheduler.needs_readings();
         // While there is work, memory is read over and over.
         let memory = busy.then(|| now + shared.memory_due(now));
         let due = state.scheduler.next_tick().into_iter().chain(limit).chain(memory).min();

@@ -33,8 +33,9 @@ pub use plimsoll_core::event::{Event, What};
 pub use plimsoll_core::scheduler::{Candidate, Estimate, Report};
 pub use plimsoll_core::task::SessionShape;
 pub use plimsoll_core::{
-    Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, Nanos, Place,
-    Priority, Quality, Refusal, Rung, SequenceId, Setback, Shortfall, SubmitRefusal, TaskError, TaskId,
+    Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, Fault, Footprint, GrantId, GrantOwner, GrantRefusal,
+    GrantRung, Ladder, MemoryMoment, Nanos, Place, Priority, Quality, Refusal, Rung, SequenceId, Setback, Shortfall,
+    StepRefusal, SubmitRefusal, TaskError, TaskId,
 };
 pub use stop::StopSign;
 
@@ -43,10 +44,10 @@ pub use plimsoll_image as image;
 pub use plimsoll_runtime::profile_file::ProfileFile;
 pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
-    Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Inbox,
-    Kernel, Launch, Lease, Listener, Orchestrator, Ordered, POISON, Prepared, Reference, Registered, RunAll, Session,
-    SetMember, SetRefused, Shutdown, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin, Words, Workload,
-    read_floats, workload,
+    Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Grant,
+    GrantRequest, Inbox, Kernel, Launch, Listener, NotGranted, Orchestrator, Ordered, POISON, PendingGrant, Prepared,
+    Recall, Reference, Registered, RunAll, Session, SetMember, SetRefused, Shutdown, Task, TaskFailure, TaskRefused,
+    TaskResult, Ticket, Twin, Words, Workload, read_floats, workload,
 };
 
 #[cfg(doctest)]

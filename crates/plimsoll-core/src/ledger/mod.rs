@@ -1,9 +1,10 @@
 //! The memory ledger: how many bytes of each device are promised, and to whom.
-//! Never allocates device memory, waits, or picks a victim (that is `scheduler::evict`).
+//! Never allocates device memory, waits, or picks a victim (that is `scheduler::evict` and `scheduler::grants`).
 //! Invariant: on every device, promised ≤ line at the moment of the promise.
 
 use smallvec::{SmallVec, smallvec};
 
+use crate::grant::{GrantOwner, bytes_on};
 use crate::{Bytes, DeviceId};
 
 /// A promise of bytes. Returned once; an old id never means a new lease.
@@ -36,6 +37,39 @@ pub enum Shortfall {
         /// Bytes not promised now.
         free: Bytes,
     },
+    /// Grants hold it: wait for one to be returned, recall one, or ask for less.
+    #[error("{wanted} does not fit now: {free} free under the line on {device}, {owner} holds {granted} by a grant")]
+    Granted {
+        /// The device that is full.
+        device: DeviceId,
+        /// Bytes asked for.
+        wanted: Bytes,
+        /// Bytes not promised now.
+        free: Bytes,
+        /// Who holds most.
+        owner: GrantOwner,
+        /// How much that one holds.
+        granted: Bytes,
+    },
+}
+
+impl Shortfall {
+    /// Whether the same bytes may be had later.
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, Self::NeverFits { .. })
+    }
+}
+
+/// For whom bytes are promised.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Holder {
+    /// A run, a session, a reference: they come back by themselves, or can be evicted.
+    #[default]
+    Own,
+    /// Somebody in this process, by a grant: nobody here can give them back.
+    Grant,
+    /// Another program, by a grant: its driver counts them as others'.
+    Program,
 }
 
 /// The lease was already returned.
@@ -48,22 +82,46 @@ struct Account {
     line: Bytes,
     /// The highest that the line can be: what other programs hold now they may give back.
     ceiling: Bytes,
-    /// The part of what is promised that somebody outside holds.
+    /// The part of what is promised that grants hold.
     outside: Bytes,
+    /// The part of that which other programs hold.
+    programs: Bytes,
     promised: Bytes,
+    /// What is not promised, but kept for a grant that waits.
+    kept: Bytes,
     peak: Bytes,
     /// The most since somebody began to watch.
     peak_watched: Bytes,
 }
 
+impl Account {
+    fn unpromised(&self) -> Bytes {
+        self.line - self.promised
+    }
+
+    fn add(&mut self, bytes: Bytes, holder: Holder) {
+        self.promised += bytes;
+        self.outside += if holder == Holder::Own { Bytes::ZERO } else { bytes };
+        self.programs += if holder == Holder::Program { bytes } else { Bytes::ZERO };
+        self.peak = self.peak.max(self.promised);
+        self.peak_watched = self.peak_watched.max(self.promised);
+    }
+
+    fn remove(&mut self, bytes: Bytes, holder: Holder) {
+        self.promised -= bytes;
+        self.outside -= if holder == Holder::Own { Bytes::ZERO } else { bytes };
+        self.programs -= if holder == Holder::Program { bytes } else { Bytes::ZERO };
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Entry {
     generation: u32,
-    outside: bool,
+    holder: Holder,
     portions: Option<Portions>,
 }
 
-pub(crate) type Portions = SmallVec<[(DeviceId, Bytes); 1]>;
+type Portions = SmallVec<[(DeviceId, Bytes); 1]>;
 
 /// The book.
 ///
@@ -115,9 +173,26 @@ impl Ledger {
         self.account(device).ceiling
     }
 
-    /// The bytes of a device that are promised to somebody outside: nobody here can give them back.
+    /// The bytes of a device that grants hold: no run here will give them back.
     pub fn outside(&self, device: DeviceId) -> Bytes {
         self.account(device).outside
+    }
+
+    /// The part of [`Ledger::outside`] that other programs hold, or have given back without anybody knowing it to be free.
+    pub fn programs(&self, device: DeviceId) -> Bytes {
+        self.account(device).programs
+    }
+
+    /// Keeps so many bytes of a device for a grant that waits: nothing else is promised them.
+    pub(crate) fn keep(&mut self, device: DeviceId, bytes: Bytes) {
+        if let Some(account) = self.accounts.get_mut(device.index()) {
+            account.kept = bytes;
+        }
+    }
+
+    /// The bytes of a device that are kept for a grant that waits.
+    pub fn kept(&self, device: DeviceId) -> Bytes {
+        self.account(device).kept
     }
 
     /// The bytes of a device that are promised.
@@ -142,10 +217,15 @@ impl Ledger {
         self.account(device).peak_watched
     }
 
-    /// The bytes of a device that can still be promised.
+    /// The bytes of a device that can still be promised to whoever asks.
     pub fn free(&self, device: DeviceId) -> Bytes {
         let account = self.account(device);
-        account.line - account.promised
+        account.unpromised() - account.kept
+    }
+
+    /// The bytes of a device that are not promised, those kept for a grant included.
+    pub fn unpromised(&self, device: DeviceId) -> Bytes {
+        self.account(device).unpromised()
     }
 
     /// Whether the bytes could be promised now.
@@ -157,9 +237,20 @@ impl Ledger {
         if wanted > account.ceiling {
             return Err(Shortfall::NeverFits { device, wanted, line: account.ceiling });
         }
-        let free = account.line - account.promised;
+        let free = account.unpromised() - account.kept;
         if wanted > free {
             return Err(Shortfall::NotNow { device, wanted, free });
+        }
+        Ok(())
+    }
+
+    fn check_grant(&self, device: DeviceId, wanted: Bytes) -> Result<(), Shortfall> {
+        let account = self.account(device);
+        if wanted > account.ceiling {
+            return Err(Shortfall::NeverFits { device, wanted, line: account.ceiling });
+        }
+        if wanted > account.unpromised() {
+            return Err(Shortfall::NotNow { device, wanted, free: account.unpromised() });
         }
         Ok(())
     }
@@ -170,19 +261,65 @@ impl Ledger {
     /// Why they do not fit.
     pub fn reserve(&mut self, device: DeviceId, bytes: Bytes) -> Result<LeaseId, Shortfall> {
         self.check(device, bytes)?;
-        Ok(self.enter(smallvec![(device, bytes)], false))
+        Ok(self.enter(smallvec![(device, bytes)], Holder::Own))
     }
 
-    /// Promises bytes of several devices to somebody outside: all or nothing.
+    /// Promises bytes of several devices by a grant, those kept for it included: all or nothing.
     ///
     /// # Errors
     /// The first device on which they do not fit.
-    pub fn reserve_all(&mut self, portions: &[(DeviceId, Bytes)]) -> Result<LeaseId, Shortfall> {
-        let sums = summed(portions);
-        for &(device, bytes) in &sums {
-            self.check(device, bytes)?;
+    pub fn reserve_all(&mut self, portions: &[(DeviceId, Bytes)], holder: Holder) -> Result<LeaseId, Shortfall> {
+        let portions = crate::grant::summed(portions);
+        portions.iter().try_for_each(|&(device, bytes)| self.check_grant(device, bytes))?;
+        Ok(self.enter(portions.into_iter().collect(), holder))
+    }
+
+    /// Promises what a lease has less than these portions in addition: all or nothing.
+    ///
+    /// # Errors
+    /// The first device on which that does not fit.
+    pub fn extend(&mut self, lease: LeaseId, portions: &[(DeviceId, Bytes)]) -> Result<(), Shortfall> {
+        let more = |ledger: &Self, (device, bytes): (DeviceId, Bytes)| (device, bytes - ledger.held(lease, device));
+        let more: Portions = portions.iter().map(|&portion| more(self, portion)).collect();
+        let more = crate::grant::summed(&more);
+        more.iter().try_for_each(|&(device, bytes)| self.check_grant(device, bytes))?;
+        let Some(entry) = self.live(lease) else { return Ok(()) };
+        let holder = entry.holder;
+        let held = entry.portions.get_or_insert_default();
+        for &(device, bytes) in &more {
+            match held.iter_mut().find(|(on, _)| *on == device) {
+                Some((_, held)) => *held += bytes,
+                None => held.push((device, bytes)),
+            }
         }
-        Ok(self.enter(sums, true))
+        more.iter().for_each(|&(device, bytes)| self.accounts[device.index()].add(bytes, holder));
+        Ok(())
+    }
+
+    /// Puts what a lease holds of a device beyond `keep` into a lease of its own; `None` if that is nothing. What is
+    /// promised stays the same.
+    pub fn split(&mut self, lease: LeaseId, device: DeviceId, keep: Bytes) -> Option<LeaseId> {
+        let rest = self.held(lease, device) - keep;
+        if rest == Bytes::ZERO {
+            return None;
+        }
+        let entry = self.live(lease)?;
+        let holder = entry.holder;
+        let portions = entry.portions.as_mut()?;
+        portions.iter_mut().filter(|(on, _)| *on == device).for_each(|(_, held)| *held = keep);
+        portions.retain(|(_, held)| *held > Bytes::ZERO);
+        Some(self.write(smallvec![(device, rest)], holder))
+    }
+
+    /// What a lease holds of a device.
+    pub fn held(&self, lease: LeaseId, device: DeviceId) -> Bytes {
+        bytes_on(self.portions(lease), device)
+    }
+
+    /// What a lease holds.
+    pub fn portions(&self, lease: LeaseId) -> &[(DeviceId, Bytes)] {
+        let entry = self.entries.get(lease.index as usize).filter(|entry| entry.generation == lease.generation);
+        entry.and_then(|entry| entry.portions.as_deref()).unwrap_or_default()
     }
 
     /// Takes a lease back.
@@ -190,18 +327,13 @@ impl Ledger {
     /// # Errors
     /// [`AlreadyReturned`] if it was: the book does not change.
     pub fn release(&mut self, lease: LeaseId) -> Result<(), AlreadyReturned> {
-        let entry = self.entries.get_mut(lease.index as usize).ok_or(AlreadyReturned)?;
-        if entry.generation != lease.generation {
-            return Err(AlreadyReturned);
-        }
+        let entry = self.live(lease).ok_or(AlreadyReturned)?;
         let portions = entry.portions.take().ok_or(AlreadyReturned)?;
         entry.generation = entry.generation.wrapping_add(1);
-        let outside = entry.outside;
+        let holder = entry.holder;
         self.vacant.push(lease.index);
         for (device, bytes) in portions {
-            let account = &mut self.accounts[device.index()];
-            account.promised -= bytes;
-            account.outside -= if outside { bytes } else { Bytes::ZERO };
+            self.accounts[device.index()].remove(bytes, holder);
         }
         Ok(())
     }
@@ -221,34 +353,28 @@ impl Ledger {
         self.accounts.get(device.index()).copied().unwrap_or_default()
     }
 
-    fn enter(&mut self, portions: Portions, outside: bool) -> LeaseId {
+    fn live(&mut self, lease: LeaseId) -> Option<&mut Entry> {
+        self.entries.get_mut(lease.index as usize).filter(|entry| entry.generation == lease.generation)
+    }
+
+    fn enter(&mut self, portions: Portions, holder: Holder) -> LeaseId {
         for &(device, bytes) in &portions {
-            let account = &mut self.accounts[device.index()];
-            account.promised += if self.forgetful { bytes.share(0.5) } else { bytes };
-            account.outside += if outside { bytes } else { Bytes::ZERO };
-            account.peak = account.peak.max(account.promised);
-            account.peak_watched = account.peak_watched.max(account.promised);
+            let bytes = if self.forgetful { bytes.share(0.5) } else { bytes };
+            self.accounts[device.index()].add(bytes, holder);
         }
+        self.write(portions, holder)
+    }
+
+    /// Writes a lease down whose bytes are counted already.
+    fn write(&mut self, portions: Portions, holder: Holder) -> LeaseId {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());
             (self.entries.len() - 1) as u32
         });
         let entry = &mut self.entries[index as usize];
-        (entry.portions, entry.outside) = (Some(portions), outside);
+        (entry.portions, entry.holder) = (Some(portions), holder);
         LeaseId { index, generation: entry.generation }
     }
-}
-
-/// One portion a device.
-pub(crate) fn summed(portions: &[(DeviceId, Bytes)]) -> Portions {
-    let mut sums = Portions::new();
-    for &(device, bytes) in portions {
-        match sums.iter_mut().find(|(known, _)| *known == device) {
-            Some((_, sum)) => *sum += bytes,
-            None => sums.push((device, bytes)),
-        }
-    }
-    sums
 }
 
 #[cfg(test)]
@@ -294,10 +420,10 @@ mod tests {
     fn several_devices_are_all_or_nothing() {
         let mut ledger = two_devices(100);
         ledger.set_line(B, Bytes(10), Bytes(10));
-        let refused = ledger.reserve_all(&[(A, Bytes(50)), (B, Bytes(20))]);
+        let refused = ledger.reserve_all(&[(A, Bytes(50)), (B, Bytes(20))], Holder::Grant);
         assert!(matches!(refused, Err(Shortfall::NeverFits { device: B, .. })));
         assert_eq!(ledger.promised(A), Bytes::ZERO);
-        let twice = ledger.reserve_all(&[(A, Bytes(60)), (A, Bytes(60))]);
+        let twice = ledger.reserve_all(&[(A, Bytes(60)), (A, Bytes(60))], Holder::Grant);
         assert!(matches!(twice, Err(Shortfall::NeverFits { device: A, wanted: Bytes(120), .. })));
     }
 
@@ -318,9 +444,52 @@ mod tests {
         assert!(matches!(Ledger::default().check(DeviceId(9), Bytes(1)), Err(Shortfall::NeverFits { .. })));
     }
 
+    #[test]
+    fn what_is_kept_is_promised_to_grants_only() {
+        let mut ledger = two_devices(100);
+        ledger.keep(A, Bytes(70));
+        assert!(matches!(ledger.check(A, Bytes(31)), Err(Shortfall::NotNow { free: Bytes(30), .. })));
+        assert!(ledger.reserve(A, Bytes(30)).is_ok());
+        assert!(ledger.reserve(A, Bytes(1)).is_err());
+        assert_eq!((ledger.free(A), ledger.unpromised(A)), (Bytes::ZERO, Bytes(70)));
+        assert!(ledger.reserve_all(&[(A, Bytes(71))], Holder::Grant).is_err());
+        assert!(ledger.reserve_all(&[(A, Bytes(70))], Holder::Grant).is_ok());
+    }
+
+    #[test]
+    fn a_lease_is_extended_all_or_nothing() {
+        let mut ledger = two_devices(100);
+        let lease = ledger.reserve_all(&[(A, Bytes(40))], Holder::Program).unwrap();
+        let refused = ledger.extend(lease, &[(A, Bytes(50)), (B, Bytes(101))]);
+        assert!(matches!(refused, Err(Shortfall::NeverFits { device: B, .. })));
+        assert_eq!((ledger.promised(A), ledger.promised(B)), (Bytes(40), Bytes::ZERO));
+        ledger.extend(lease, &[(A, Bytes(30)), (B, Bytes(60))]).unwrap();
+        assert_eq!((ledger.held(lease, A), ledger.held(lease, B)), (Bytes(40), Bytes(60)), "nothing is taken away");
+        assert_eq!((ledger.programs(A), ledger.outside(B)), (Bytes(40), Bytes(60)));
+        ledger.release(lease).unwrap();
+        assert_eq!((ledger.programs(A), ledger.outside(B)), (Bytes::ZERO, Bytes::ZERO));
+    }
+
+    #[test]
+    fn a_split_lease_promises_the_same_until_a_part_is_released() {
+        let mut ledger = two_devices(100);
+        let lease = ledger.reserve_all(&[(A, Bytes(40)), (B, Bytes(10))], Holder::Program).unwrap();
+        let rest = ledger.split(lease, A, Bytes(15)).unwrap();
+        assert_eq!(
+            (ledger.held(lease, A), ledger.held(rest, A), ledger.promised(A)),
+            (Bytes(15), Bytes(25), Bytes(40))
+        );
+        assert!(ledger.split(lease, A, Bytes(15)).is_none(), "nothing more to take out");
+        ledger.release(rest).unwrap();
+        assert_eq!((ledger.promised(A), ledger.programs(A), ledger.promised(B)), (Bytes(15), Bytes(15), Bytes(10)));
+        assert_eq!(ledger.split(rest, A, Bytes::ZERO), None, "an old lease has nothing");
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Reserve(u64, u64),
+        Extend(usize, u64),
+        Split(usize, u64),
         Release(usize),
         Line(u64),
     }
@@ -328,6 +497,8 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             (0..120_u64, 0..120_u64).prop_map(|(a, b)| Step::Reserve(a, b)),
+            (0..64_usize, 0..90_u64).prop_map(|(at, bytes)| Step::Extend(at, bytes)),
+            (0..64_usize, 0..90_u64).prop_map(|(at, bytes)| Step::Split(at, bytes)),
             (0..64_usize).prop_map(Step::Release),
             (0..150_u64).prop_map(Step::Line),
         ];
@@ -342,24 +513,35 @@ mod tests {
             for step in steps {
                 match step {
                     Step::Reserve(a, b) => {
-                        if let Ok(lease) = ledger.reserve_all(&[(A, Bytes(a)), (B, Bytes(b))]) {
+                        if let Ok(lease) = ledger.reserve_all(&[(A, Bytes(a)), (B, Bytes(b))], Holder::Grant) {
                             // The line may have moved below what is promised; nothing is still a promise that can be kept.
                             prop_assert!(a == 0 || ledger.promised(A) <= ledger.line(A));
                             prop_assert!(b == 0 || ledger.promised(B) <= ledger.line(B));
                             live.push(lease);
                         }
                     }
+                    Step::Extend(at, bytes) if !live.is_empty() => {
+                        let before = ledger.promised(A);
+                        let extended = ledger.extend(live[at % live.len()], &[(A, Bytes(bytes))]).is_ok();
+                        prop_assert!(before == ledger.promised(A) || extended && ledger.promised(A) <= ledger.line(A));
+                    }
+                    Step::Split(at, keep) if !live.is_empty() => {
+                        let before = ledger.promised(A);
+                        let rest = ledger.split(live[at % live.len()], A, Bytes(keep));
+                        prop_assert_eq!(before, ledger.promised(A));
+                        live.extend(rest);
+                    }
                     Step::Release(at) if !live.is_empty() => {
                         let lease = live.swap_remove(at % live.len());
                         prop_assert!(ledger.release(lease).is_ok());
                         prop_assert!(ledger.release(lease).is_err());
                     }
-                    Step::Release(_) => {}
+                    Step::Release(_) | Step::Extend(..) | Step::Split(..) => {}
                     Step::Line(line) => ledger.set_line(A, Bytes(line), Bytes(150)),
                 }
                 for device in [A, B] {
                     prop_assert_eq!(ledger.promised(device), ledger.recount(device));
-                    prop_assert_eq!(ledger.outside(device), ledger.promised(device), "all of these are outside");
+                    prop_assert_eq!(ledger.outside(device), ledger.promised(device), "all of these are grants");
                 }
                 prop_assert_eq!(ledger.leases(), live.len());
             }

@@ -56,6 +56,7 @@ impl<H: Host> Scheduler<H> {
         let device = DeviceId(self.devices.len() as u16);
         let mut state = DeviceState::new(spec);
         let (line, ceiling) = state.line_after(spec.memory, Bytes::ZERO);
+        self.grants.add_device(spec.memory);
         self.devices.push(state);
         self.ledger.set_line(device, line, ceiling);
         device
@@ -152,12 +153,26 @@ impl<H: Host> Scheduler<H> {
     /// in it.
     pub fn memory_reading_begins(&mut self, device: DeviceId) {
         self.ledger.watch(device);
+        self.outsiders_reading_begins(device);
     }
 
     /// The device's memory was read again.
     pub fn set_memory(&mut self, now: Moment, device: DeviceId, memory: Memory) {
-        let promised = self.ledger.peak_watched(device);
+        // What other programs hold is no part of our own heap.
+        let promised = self.ledger.peak_watched(device) - self.ledger.programs(device);
+        let before = self.ledger.promised(device);
+        let memory = self.read_outsiders(now, device, memory);
+        let came_back = self.ledger.promised(device) < before;
         self.ledger.watch(device);
+        self.draw_line(now, device, memory, promised);
+        if came_back {
+            self.memory_freed(now);
+        }
+    }
+
+    /// Draws the line by a reading in which what programs use of their grants counts as free, taken while our own were
+    /// promised so much.
+    pub(super) fn draw_line(&mut self, now: Moment, device: DeviceId, memory: Memory, promised: Bytes) {
         let (line, ceiling) = self.device_mut(device).line_after(memory, promised);
         let before = (self.ledger.line(device), self.ledger.ceiling(device));
         if (line, ceiling) == before {
@@ -172,6 +187,7 @@ impl<H: Host> Scheduler<H> {
             self.memory_freed(now);
         } else {
             self.step_off_what_no_longer_fits(now, device);
+            self.offer_memory_to_grants(now);
         }
     }
 

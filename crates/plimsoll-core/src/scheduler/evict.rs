@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::choose::{prepared_key, session_key};
 use super::{Host, Scheduler};
 use crate::event::What;
-use crate::ledger::{LeaseId, Shortfall};
+use crate::ledger::{LeaseId, Ledger};
 use crate::residency::{PreparedKey, Presence};
 use crate::sessions::SessionKey;
 use crate::task::TaskSpec;
@@ -133,13 +133,23 @@ impl<H: Host> Scheduler<H> {
         (missing > Bytes::ZERO).then_some(missing)
     }
 
-    /// Bytes that could be promised if everything idle went. A line that moved below what is promised must first be
-    /// made good before anything idle counts as free.
+    /// Bytes that could be promised to a task if everything idle went. A line that moved below what is promised, or is
+    /// kept for a grant, must first be made good before anything idle counts as free.
     fn free_with_idle_evicted(&self, device: DeviceId) -> Bytes {
+        self.ledger.line(device) + self.idle_bytes(device) - (self.ledger.promised(device) + self.ledger.kept(device))
+    }
+
+    /// Bytes that could be promised to a grant if everything idle went, those kept for one included.
+    pub(super) fn free_for_grants(&self, device: DeviceId) -> Bytes {
+        match self.devices.get(device.index()) {
+            Some(_) => self.ledger.line(device) + self.idle_bytes(device) - self.ledger.promised(device),
+            None => Bytes::ZERO,
+        }
+    }
+
+    fn idle_bytes(&self, device: DeviceId) -> Bytes {
         let state = self.device(device);
-        let idle = state.sessions.idle_bytes() + state.cache.idle_bytes();
-        let overdrawn = self.ledger.promised(device) - self.ledger.line(device);
-        self.ledger.free(device) + (idle - overdrawn)
+        state.sessions.idle_bytes() + state.cache.idle_bytes()
     }
 
     /// Gives up idle things, the least useful first, until this many bytes are free. Returns the bytes freed.
@@ -151,9 +161,21 @@ impl<H: Host> Scheduler<H> {
         keep: &Needs,
         discards: &mut Discards<H>,
     ) -> Bytes {
+        self.evict_while(now, device, |ledger| ledger.free(device) < wanted, keep, discards)
+    }
+
+    /// Gives up idle things, the least useful first, as long as bytes are short. Returns the bytes freed.
+    pub(super) fn evict_while(
+        &mut self,
+        now: Moment,
+        device: DeviceId,
+        is_short: impl Fn(&Ledger) -> bool,
+        keep: &Needs,
+        discards: &mut Discards<H>,
+    ) -> Bytes {
         let mut freed = Bytes::ZERO;
         let (sessions_before, references_before) = (discards.sessions.len(), discards.references.len());
-        while self.ledger.free(device) < wanted {
+        while is_short(&self.ledger) {
             let Some(bytes) = self.evict_one(device, keep, discards) else { break };
             freed += bytes;
         }
@@ -196,39 +218,6 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    pub(super) fn lease_evicting(
-        &mut self,
-        now: Moment,
-        portions: &[(DeviceId, Bytes)],
-    ) -> Result<(LeaseId, Discards<H>), Shortfall> {
-        let portions = crate::ledger::summed(portions);
-        for &(device, wanted) in &portions {
-            let line = self.ledger.ceiling(device);
-            if wanted > line || device.index() >= self.devices.len() {
-                return Err(Shortfall::NeverFits { device, wanted, line });
-            }
-            let free = self.free_with_idle_evicted(device);
-            if wanted > free {
-                return Err(Shortfall::NotNow { device, wanted, free });
-            }
-        }
-        let mut discards = Discards::default();
-        for &(device, wanted) in &portions {
-            self.evict_idle(now, device, wanted, &Needs::nothing(), &mut discards);
-        }
-        let reserved = self.ledger.reserve_all(&portions);
-        self.things_changed();
-        let lease = match reserved {
-            Ok(lease) => lease,
-            Err(shortfall) => {
-                self.discarded.extend(discards);
-                return Err(shortfall);
-            }
-        };
-        self.leases_outside += 1;
-        Ok((lease, discards))
-    }
-
     pub(super) fn give_back(&mut self, lease: LeaseId) {
         let returned = self.ledger.release(lease);
         debug_assert!(returned.is_ok(), "the scheduler returns each lease once");
@@ -236,7 +225,8 @@ impl<H: Host> Scheduler<H> {
 }
 
 impl Needs {
-    fn nothing() -> Self {
+    /// What somebody needs who uses none of the sessions and references here.
+    pub(super) fn nothing() -> Self {
         let session_key =
             SessionKey { workload: crate::WorkloadId::NONE, rung: "", shape: crate::task::SessionShape::default() };
         let (session, references, reference) = (None, SmallVec::new(), Bytes::ZERO);

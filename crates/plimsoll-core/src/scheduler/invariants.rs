@@ -24,6 +24,7 @@ impl<H: Host> Scheduler<H> {
         self.check_sequences()?;
         self.check_exploring()?;
         self.check_bounds()?;
+        self.check_grants()?;
         self.check_leases()
     }
 
@@ -148,13 +149,13 @@ impl<H: Host> Scheduler<H> {
         self.runs.get(run).is_some_and(|run| run.value_lease.is_some())
     }
 
-    /// Everything that holds a lease is known; the rest was promised to somebody outside.
+    /// Everything that holds a lease is known.
     fn check_leases(&self) -> Result<(), String> {
         let warm: usize = self.devices.iter().map(|device| device.sessions.leases().count()).sum();
         let resident: usize = self.devices.iter().map(|device| device.cache.leases().count()).sum();
         let (runs, their_sessions) = (self.runs.len(), self.runs.len());
         let values = self.values.leases() + self.runs.ids().filter(|id| self.makes_value(*id)).count();
-        let known = runs + their_sessions + values + self.holds.leases() + warm + resident + self.leases_outside;
+        let known = runs + their_sessions + values + self.holds.leases() + warm + resident + self.grants.leases();
         if known != self.ledger.leases() {
             return Err(format!("{} leases in the ledger, {known} holders", self.ledger.leases()));
         }

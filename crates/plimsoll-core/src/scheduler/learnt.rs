@@ -131,7 +131,7 @@ impl<H: Host> Scheduler<H> {
     #[inline]
     pub(super) fn left_by_others(&self, device: DeviceId) -> Bytes {
         let memory = self.device(device).memory;
-        memory.free + memory.ours
+        memory.free + memory.ours - self.granted_in_use(device)
     }
 
     /// Memory ran out on a rung: its size is not tried again for a while. Says whether it was open before.

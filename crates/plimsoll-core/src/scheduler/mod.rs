@@ -10,6 +10,7 @@
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
 //! | `evict.rs` | which idle session or reference is evicted for a promise? |
+//! | `grants.rs` | who holds bytes for longer than a task, and who must give them back? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
 //! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
@@ -29,6 +30,7 @@ mod choose;
 mod devices;
 mod evict;
 mod failed_lately;
+mod grants;
 mod holds;
 mod invariants;
 mod learnt;
@@ -56,6 +58,7 @@ pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
 pub use evict::Discards;
+pub use grants::{GRANTS_MAX, GrantNews};
 pub use holds::Undrained;
 pub use settle::{BatchOutcome, Measured, Outcome, Report, Settled};
 pub use state::RunId;
@@ -68,9 +71,9 @@ use rustc_hash::FxHashMap;
 
 use crate::balancer::{Balancer, Strategy};
 use crate::event::{Event, What};
-use crate::ledger::{LeaseId, Ledger, Shortfall};
+use crate::ledger::Ledger;
 use crate::task::TaskTable;
-use crate::{Bytes, ContentKey, DeviceId, DeviceSet, Moment, Nanos, TaskError, TaskId};
+use crate::{ContentKey, DeviceId, DeviceSet, Moment, Nanos, TaskError, TaskId};
 use state::{DeviceState, Run, TaskState};
 
 /// What the scheduler carries for its host without looking at it.
@@ -101,6 +104,10 @@ pub struct Config {
     pub memory_retry_first: Nanos,
     /// How long a task waits for a device that could take it to come back before it ends with every reason.
     pub device_wait_max: Nanos,
+    /// How long the owner of a grant has to step down when something more urgent needs its bytes.
+    pub recall_within: Nanos,
+    /// How long bytes that another program gave back stay promised without being seen to be free.
+    pub return_wait_max: Nanos,
     /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
     pub lookahead: u32,
     /// Tells this scheduler's tasks from those of others in the same process; only the lowest ten bits count.
@@ -117,6 +124,8 @@ impl Default for Config {
             memory_wait_max: Nanos::seconds(30),
             memory_retry_first: crate::profile::FAILURE_WAIT_FIRST,
             device_wait_max: Nanos::seconds(60),
+            recall_within: Nanos::seconds(10),
+            return_wait_max: Nanos::seconds(10),
             lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
             owner: 0,
             software: env!("CARGO_PKG_VERSION").to_owned(),
@@ -162,7 +171,7 @@ pub struct Scheduler<H: Host> {
     sequences: sequences::Sequences,
     uses: u64,
     since: Moment,
-    leases_outside: usize,
+    grants: grants::Grants<H>,
     /// How many handles hold each content.
     pins: FxHashMap<ContentKey, u32>,
     learnt: learnt::Learnt,
@@ -197,7 +206,7 @@ impl<H: Host> Scheduler<H> {
             sequences: Default::default(),
             uses: 0,
             since: now,
-            leases_outside: 0,
+            grants: grants::Grants::default(),
             pins: FxHashMap::default(),
             learnt: Default::default(),
             memos: Default::default(),
@@ -253,9 +262,10 @@ impl<H: Host> Scheduler<H> {
         std::mem::take(&mut self.discarded)
     }
 
-    /// Whether [`Scheduler::drain_endings`], [`Scheduler::drain_discards`] or [`Scheduler::drain_orders`] would give something.
+    /// Whether [`Scheduler::drain_endings`], [`Scheduler::drain_discards`], [`Scheduler::drain_orders`] or
+    /// [`Scheduler::drain_grant_news`] would give something.
     pub fn has_news(&self) -> bool {
-        !self.endings.is_empty() || !self.orders.is_empty() || !self.discarded.is_empty()
+        !self.endings.is_empty() || !self.orders.is_empty() || !self.discarded.is_empty() || self.has_grant_news()
     }
 
     /// What the host has to do for devices.
@@ -266,24 +276,6 @@ impl<H: Host> Scheduler<H> {
     /// The devices whose free slots should ask for work.
     pub fn drain_wakes(&mut self) -> DeviceSet {
         std::mem::replace(&mut self.wakes, DeviceSet::NONE)
-    }
-
-    /// Promises bytes of several devices to someone outside: all or nothing. Idle sessions and references that must go
-    /// for it come back to be closed before the bytes are used.
-    ///
-    /// # Errors
-    /// Where and why they do not fit.
-    pub fn lease(&mut self, now: Moment, portions: &[(DeviceId, Bytes)]) -> Result<(LeaseId, Discards<H>), Shortfall> {
-        self.lease_evicting(now, portions)
-    }
-
-    /// Takes back bytes that were promised to someone outside. A second return changes nothing.
-    pub fn release(&mut self, now: Moment, lease: LeaseId) {
-        if self.ledger.release(lease).is_ok() {
-            self.things_changed();
-            self.leases_outside -= 1;
-            self.memory_freed(now);
-        }
     }
 
     /// Breaks the ledger on purpose, to see that the invariants catch it.

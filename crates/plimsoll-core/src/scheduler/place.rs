@@ -74,6 +74,7 @@ impl<H: Host> Scheduler<H> {
         if !estimate.measured {
             self.workloads.cell_mut(spec.workload, name, device).exploring += 1;
         }
+        self.keep_no_longer_if_before(device);
     }
 
     /// Takes a task out of its queue; its phase is the caller's to set.
@@ -192,6 +193,7 @@ impl<H: Host> Scheduler<H> {
 
     /// Memory came back somewhere: whoever waits for it should look again.
     pub(super) fn memory_freed(&mut self, now: Moment) {
+        self.offer_memory_to_grants(now);
         let waiting = self.device_ids().filter(|device| !self.device(*device).queue.is_empty());
         self.wakes = waiting.fold(self.wakes, DeviceSet::with);
         self.place_stranded(now);

@@ -162,6 +162,7 @@ impl<H: Host> Scheduler<H> {
             self.end_held(now, sequence);
         }
         self.no_longer_overdue(now, &state);
+        self.offer_memory_to_grants(now);
         self.offer_freed_slot(now, state.device);
     }
 

@@ -219,6 +219,7 @@ impl<H: Host> Scheduler<H> {
         if total > self.ledger.free(device) && self.shortfall(device, &state.spec, rung).is_some() {
             let state = self.tasks.get_mut(task).expect("it was there a moment ago");
             state.is_short(device, at, now);
+            self.recall_for_task(now, device, task);
             return Startable::NotNow;
         }
         if references == Presence::Ready { Startable::Now } else { Startable::AfterPreparing }

@@ -7,7 +7,6 @@ use super::state::{Phase, RunId};
 use super::take::LOOK;
 use super::{Host, Scheduler};
 use crate::error::{Attempt, Refusal, Setback, TaskError};
-use crate::ledger::Shortfall;
 use crate::{DeviceId, Moment, Nanos, TaskId};
 
 /// A run counts as stalled when it takes this many times its prediction, and its device's patience on top.
@@ -18,6 +17,7 @@ impl<H: Host> Scheduler<H> {
     pub fn tick(&mut self, now: Moment) {
         self.pass_deadlines(now);
         self.give_up_on_devices(now);
+        self.tick_grants(now);
         for device in self.device_ids() {
             self.try_device(now, device);
             self.stop_waiting_for_memory(now, device);
@@ -32,7 +32,7 @@ impl<H: Host> Scheduler<H> {
         let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
         let devices = self.device_ids().flat_map(|device| self.device_due(device));
         let stranded = self.strandings().map(|(_, since)| since + self.config.device_wait_max).min();
-        devices.chain(deadline).chain(stranded).min()
+        devices.chain(deadline).chain(stranded).chain(self.grants.due()).min()
     }
 
     fn device_due(&self, device: DeviceId) -> impl Iterator<Item = Moment> {
@@ -80,10 +80,11 @@ impl<H: Host> Scheduler<H> {
 
     /// The rung that a task is queued for counts as refused; the next one gets its chance.
     fn refuse_rung(&mut self, now: Moment, task: TaskId, device: DeviceId) {
-        let (free, wanted) = (self.ledger.free(device), self.queued_bytes(task));
+        let wanted = self.queued_bytes(task);
+        let shortfall = self.not_now(device, wanted, self.ledger.free(device));
         let Some(state) = self.tasks.get_mut(task) else { return };
         let Phase::Queued { rung, .. } = state.phase else { return };
-        let refusal = Refusal::DoesNotFit(Shortfall::NotNow { device, wanted, free });
+        let refusal = Refusal::DoesNotFit(shortfall);
         let rung = state.spec.ladder.rungs()[rung].name;
         state.attempts.push(Attempt { rung, device, setback: Setback::Refused(refusal) });
         state.short = None;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use plimsoll_core::event::{End, Event, FaultKind, What};
+use plimsoll_core::event::{End, Event, FaultKind, GrantEdge, GrantEnd, What};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::{DeviceId, DeviceSet, Ladder, Nanos};
 use serde::Serialize;
@@ -68,6 +68,8 @@ pub struct Snapshot {
     pub rungs: Vec<RungCounts>,
     /// By device.
     pub devices: Vec<DeviceCounts>,
+    /// Grants, by what happened to them.
+    pub grants: GrantCounts,
     /// Events that found no row because [`ROWS_MAX`] was reached.
     pub left_out: u64,
 }
@@ -178,9 +180,48 @@ impl DeviceCounts {
     }
 }
 
+/// What happened to grants.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GrantCounts {
+    /// Asked for.
+    pub asked: u64,
+    /// Given.
+    pub given: u64,
+    /// Not given: refused, or no longer wanted.
+    pub not_given: u64,
+    /// How often an owner was asked to step down.
+    pub recalled: u64,
+    /// How often one had not in time.
+    pub overdue: u64,
+    /// How often one went to another rung.
+    pub stepped: u64,
+    /// How often bytes that a program gave back were not seen to be free in time.
+    pub unseen: u64,
+    /// Held, and free again.
+    pub returned: u64,
+}
+
+impl GrantCounts {
+    fn count(&mut self, edge: GrantEdge) {
+        let counter = match edge {
+            GrantEdge::Asked { .. } => &mut self.asked,
+            GrantEdge::Given { .. } => &mut self.given,
+            GrantEdge::Recalled { .. } => &mut self.recalled,
+            GrantEdge::Overdue => &mut self.overdue,
+            GrantEdge::Stepped { .. } => &mut self.stepped,
+            GrantEdge::Unseen { .. } => &mut self.unseen,
+            GrantEdge::Ended(GrantEnd::Returned) => &mut self.returned,
+            GrantEdge::Ended(GrantEnd::Refused | GrantEnd::Cancelled) => &mut self.not_given,
+            GrantEdge::MayRise { .. } | GrantEdge::Left => return,
+        };
+        *counter += 1;
+    }
+}
+
 #[derive(Default)]
 struct Totals {
     tasks: TaskCounts,
+    grants: GrantCounts,
     queue_wait: Histogram,
     run_time: Histogram,
     rows: BTreeMap<(DeviceId, &'static str), Row>,
@@ -229,6 +270,7 @@ impl Totals {
             What::Quarantined { device, .. } => self.device(device, |counts| counts.quarantined += 1),
             What::Returned { device } => self.device(device, |counts| counts.returned += 1),
             What::Gone { device } => self.device(device, |counts| counts.gone = true),
+            What::Grant { edge, .. } => self.grants.count(edge),
             What::Placed { .. } | What::LineMoved { .. } | What::WidthChanged { .. } => {}
         }
     }
@@ -257,6 +299,7 @@ impl Totals {
             run_time: spans(&self.run_time),
             rungs: self.rows.iter().map(|(&(device, rung), row)| row.snapshot(device, rung)).collect(),
             devices: self.devices.values().copied().collect(),
+            grants: self.grants,
             left_out: self.left_out,
         }
     }
@@ -359,6 +402,29 @@ mod tests {
     fn ran(rung: &'static str, device: DeviceId, run: Nanos) -> What {
         let (bring, open, peak) = (Nanos(3), Nanos(4), Bytes(60));
         What::Ran { task: TASK, rung, device, units: 10, bring, open, run, peak }
+    }
+
+    #[test]
+    fn every_edge_of_a_grant_has_its_counter() {
+        use plimsoll_core::{GrantId, GrantOwner};
+        let (bytes, device) = (Bytes(5), CARD);
+        let edges = [
+            GrantEdge::Asked { owner: GrantOwner::Caller },
+            GrantEdge::Given { rung: 0, bytes },
+            GrantEdge::Recalled { to: None, until: Moment(9) },
+            GrantEdge::Overdue,
+            GrantEdge::Stepped { rung: 1 },
+            GrantEdge::MayRise { rung: 0 },
+            GrantEdge::Left,
+            GrantEdge::Unseen { device, bytes },
+            GrantEdge::Ended(GrantEnd::Returned),
+            GrantEdge::Ended(GrantEnd::Refused),
+            GrantEdge::Ended(GrantEnd::Cancelled),
+        ];
+        let counted = counted(&edges.map(|edge| What::Grant { grant: GrantId(3), edge })).grants;
+        let (asked, given, recalled, overdue, stepped, unseen, returned) = (1, 1, 1, 1, 1, 1, 1);
+        let expected = GrantCounts { asked, given, not_given: 2, recalled, overdue, stepped, unseen, returned };
+        assert_eq!(counted, expected);
     }
 
     #[test]

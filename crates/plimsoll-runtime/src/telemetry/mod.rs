@@ -9,6 +9,8 @@ mod counters;
 mod progress;
 mod trace;
 
-pub use counters::{Counters, DeviceCounts, FaultCount, ROWS_MAX, RungCounts, Snapshot, Spans, TaskCounts};
+pub use counters::{
+    Counters, DeviceCounts, FaultCount, GrantCounts, ROWS_MAX, RungCounts, Snapshot, Spans, TaskCounts,
+};
 pub use progress::{Progress, ProgressNow};
 pub use trace::{Summary, TRACE_BYTES_MAX, TraceError, TraceHandle, TraceWriter};

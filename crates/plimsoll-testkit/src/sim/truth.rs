@@ -30,6 +30,12 @@ pub struct Allocation {
     account: Account,
 }
 
+impl Allocation {
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+}
+
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.account.0.set(self.account.0.get() - self.bytes.0);

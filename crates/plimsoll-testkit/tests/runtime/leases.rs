@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_core::{Bytes, Footprint, Setback, Shortfall, TaskError};
+use plimsoll_core::{Bytes, Footprint, GrantOwner, Setback, Shortfall, TaskError};
 use plimsoll_runtime::{Orchestrator, Registered, Task};
 
 use crate::bounded::{Gate, bounded, eventually, within};
@@ -31,11 +31,12 @@ fn all_or_nothing_over_two_devices() {
         assert_eq!(promised(&orchestrator), [Bytes::mib(60), Bytes::mib(10)]);
         assert_eq!(pair.portions(), [(a, Bytes::mib(60)), (b, Bytes::mib(10))]);
         let refused = orchestrator.lease(&[(b, Bytes::mib(10)), (a, Bytes::mib(60))]).err().unwrap();
-        assert_eq!(refused, Shortfall::NotNow { device: a, wanted: Bytes::mib(60), free: Bytes::mib(40) });
+        let (wanted, free, granted) = (Bytes::mib(60), Bytes::mib(40), Bytes::mib(60));
+        assert_eq!(refused, Shortfall::Granted { device: a, wanted, free, owner: GrantOwner::Caller, granted });
         let refused = orchestrator.lease(&[(b, Bytes::mib(10)), (a, Bytes::mib(101))]).err().unwrap();
         assert_eq!(refused, Shortfall::NeverFits { device: a, wanted: Bytes::mib(101), line: Bytes::mib(100) });
         let twice = orchestrator.lease(&[(a, Bytes::mib(30)), (a, Bytes::mib(30))]).err().unwrap();
-        assert!(matches!(twice, Shortfall::NotNow { wanted, .. } if wanted == Bytes::mib(60)), "{twice}");
+        assert!(matches!(twice, Shortfall::Granted { wanted, .. } if wanted == Bytes::mib(60)), "{twice}");
         assert_eq!(promised(&orchestrator), [Bytes::mib(60), Bytes::mib(10)], "a refusal takes nothing");
         drop(pair);
         assert_eq!(promised(&orchestrator), [Bytes::ZERO, Bytes::ZERO]);
@@ -84,6 +85,7 @@ fn a_lease_that_is_never_dropped_is_not_waited_for_for_ever() {
         let error = within(strict, "a task without another rung").err().unwrap().error;
         let TaskError::Exhausted { attempts } = &error else { panic!("{error}") };
         assert!(matches!(attempts[0].setback, Setback::Refused(_)), "{error}");
+        assert!(error.to_string().contains("a caller holds 80.0 MiB by a grant"), "{error}");
     });
 }
 

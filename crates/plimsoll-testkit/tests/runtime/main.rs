@@ -7,6 +7,7 @@ mod bounded;
 mod cancelling;
 mod deadlines;
 mod device_faults;
+mod grants;
 mod hooked;
 mod host_memory;
 mod hung;

@@ -174,7 +174,7 @@ fn a_task_that_moves_begins_its_wait_anew() {
     assert!(scheduler.take(late, to).is_none());
     scheduler.tick(Moment(3) + patience + Nanos(1));
     assert!(errors(&mut scheduler).is_empty(), "it has waited there for two nanoseconds");
-    scheduler.release(late, on_first);
+    scheduler.return_grant(late, on_first);
 }
 
 /// A device without a margin, and the wait that `why` expects there.

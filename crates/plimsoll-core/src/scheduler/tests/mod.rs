@@ -6,6 +6,7 @@ mod deadlines;
 mod estimates;
 mod events;
 mod faults;
+mod grants;
 mod holds;
 mod host_memory;
 mod late;
@@ -22,8 +23,8 @@ mod quality;
 mod references;
 mod sequences;
 mod slots;
-mod values;
 mod stealing;
+mod values;
 mod wakes;
 mod widths;
 

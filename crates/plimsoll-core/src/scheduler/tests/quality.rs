@@ -44,7 +44,7 @@ fn a_lower_quality_is_taken_while_the_better_does_not_fit_and_left_again() {
     let short = scheduler.submit(Moment(2), spec.clone(), ()).unwrap();
     assert_eq!(started_rung(&mut scheduler, 2, short), "cheap");
     let queued = scheduler.submit(Moment(3), spec.clone(), ()).unwrap();
-    scheduler.release(Moment(4), lease);
+    scheduler.return_grant(Moment(4), lease);
     assert_eq!(started_rung(&mut scheduler, 4, queued), "good", "it was queued for the cheap one");
     let later = scheduler.submit(Moment(5), spec, ()).unwrap();
     assert_eq!(started_rung(&mut scheduler, 5, later), "good");
@@ -110,7 +110,7 @@ fn a_lower_quality_is_stolen_only_while_nothing_better_fits() {
     scheduler.device_opened(Moment(3), thief);
     let stolen = scheduler.take(Moment(3), thief).expect("the other GPU has a long queue");
     settle(&mut scheduler, Moment(4), &stolen, None);
-    scheduler.release(Moment(5), lease);
+    scheduler.return_grant(Moment(5), lease);
     assert!(scheduler.take(Moment(5), thief).is_none(), "the CPU can do it well by now");
 }
 
@@ -130,6 +130,6 @@ fn memory_that_comes_late_is_used_all_the_same() {
     scheduler.tick(late);
     assert!(scheduler.take(late, GPU).is_none());
     assert_eq!(queued_for(&scheduler), [(task, 1)]);
-    scheduler.release(late, lease);
+    scheduler.return_grant(late, lease);
     assert_eq!(started_rung(&mut scheduler, late.0, task), "good");
 }

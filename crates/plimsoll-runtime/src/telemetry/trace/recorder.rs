@@ -98,7 +98,8 @@ impl Recorder {
     fn draw(&mut self, at: Moment, what: What) {
         match what {
             // What was put back is placed anew, which ends its run.
-            What::Submitted { .. } | What::PutBack { .. } => {}
+            // A grant is on several devices, or on none yet: it has no track of its own.
+            What::Submitted { .. } | What::PutBack { .. } | What::Grant { .. } => {}
             What::Placed { task, rung, device, finish } => self.placed(at, task, rung, device, finish),
             What::Moved { task, from, to } => self.instant("moved", at, to, Args::Moved { task: Named(task), from }),
             What::Started { task, rung, device, waited, bytes, promised, warm, hits, misses } => {
@@ -255,7 +256,7 @@ impl Recorder {
     /// Makes sure that the devices an event names have tracks; `false` if it names one that no scheduler can hold.
     fn knows_devices_of(&mut self, what: &What) -> bool {
         let last = match *what {
-            What::Submitted { .. } | What::Ended { .. } => return true,
+            What::Submitted { .. } | What::Ended { .. } | What::Grant { .. } => return true,
             What::Moved { from, to, .. } => from.max(to),
             What::Placed { device, .. }
             | What::Started { device, .. }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use expect_test::expect;
-use plimsoll_core::event::{End, FaultKind, What};
-use plimsoll_core::{Ailment, Bytes, DeviceId, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
+use plimsoll_core::event::{End, FaultKind, GrantEdge, What};
+use plimsoll_core::{Ailment, Bytes, DeviceId, GrantId, MemoryMoment, Moment, Nanos, TaskId, WorkloadId};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -181,6 +181,7 @@ fn any_what() -> impl Strategy<Value = What> {
         1 => device().prop_map(|device| What::Gone { device }),
         1 => device().prop_map(|device| What::WidthChanged { device, slots: 3 }),
         1 => device().prop_map(|device| What::LineMoved { device, line: Bytes(7), promised: Bytes(3) }),
+        1 => any::<u64>().prop_map(|grant| What::Grant { grant: GrantId(grant), edge: GrantEdge::Overdue }),
     ]
 }
 

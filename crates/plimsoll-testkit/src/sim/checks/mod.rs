@@ -11,9 +11,11 @@
 //! | `references.rs` | references that nobody holds are bounded |
 //! | `refusals.rs` | no task is refused that this machine could have done |
 //! | `trust.rs` | nothing is delivered from a device that is not trusted; a fault is never ignored |
+//! | `grants.rs` | a grant is in one state, over once, in order, recalled only by need, free only when free |
 //! | `idle.rs` | no slot sleeps while its device has work that could start |
 
 mod allowed;
+mod grants;
 mod idle;
 mod order;
 mod promises;
@@ -25,13 +27,14 @@ mod trust;
 
 use plimsoll_core::event::{Event, FaultKind, What};
 use plimsoll_core::scheduler::{Candidate, Report};
-use plimsoll_core::{Bytes, DeviceId, SequenceId, TaskError, TaskId, TaskSpec};
+use plimsoll_core::{Bytes, DeviceId, GrantId, SequenceId, TaskError, TaskId, TaskSpec};
 
 use super::world::{Flight, Taken, World};
+use grants::GrantWatch;
+pub(super) use grants::{grant_refused, lease_refused};
 use idle::IdleWatch;
 use order::OrderWatch;
 use promises::KnownPeaks;
-pub(super) use refusals::lease_refused;
 use sequences::SequenceWatch;
 use trust::Unsupported;
 
@@ -42,6 +45,7 @@ pub(crate) struct Checks {
     idle: IdleWatch,
     peaks: KnownPeaks,
     unsupported: Unsupported,
+    grants: GrantWatch,
 }
 
 /// A device's queue, and what was free, just before a slot asked for work.
@@ -76,6 +80,7 @@ impl Checks {
             idle: IdleWatch::new(devices),
             peaks: KnownPeaks::default(),
             unsupported: Unsupported::default(),
+            grants: GrantWatch::default(),
         }
     }
 
@@ -97,7 +102,18 @@ impl Checks {
             self.unsupported.hear(world, &event.what);
             self.sequences.hear(&event.what)?;
         }
+        self.grants.hear(world, events)?;
         trust::stalls_count(world, events)
+    }
+
+    /// Somebody is about to ask the owner of this grant by hand to step down.
+    pub(super) fn recalls_by_hand(&mut self, grant: GrantId) {
+        self.grants.recalls_by_hand(grant);
+    }
+
+    /// Nothing is left to happen.
+    pub(super) fn all_over(&self) -> Result<(), String> {
+        self.grants.all_over()
     }
 
     /// A device on which a run was measured to take more than was known may refuse the next task of a sequence.
@@ -155,6 +171,7 @@ impl Checks {
     pub(super) fn at_rest(&mut self, world: &World) -> Result<(), String> {
         promises::allocated_was_promised(world)?;
         references::check(world)?;
+        self.grants.at_rest(world)?;
         self.idle.check(world, &self.peaks, &self.order)
     }
 

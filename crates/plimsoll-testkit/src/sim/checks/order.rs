@@ -1,7 +1,7 @@
 //! Whoever can start and comes first starts first. What does not fit is passed over, but not for ever.
 //! The order is worked out here from what callers said, not asked of the scheduler.
 
-use plimsoll_core::{Bytes, DeviceId, Nanos, Priority, TaskId};
+use plimsoll_core::{Bytes, DeviceId, Moment, Nanos, Priority, TaskId};
 use rustc_hash::FxHashMap;
 
 use super::BeforeTake;
@@ -27,7 +27,7 @@ struct Passes {
 
 /// A task's place in the order, as far as a caller can tell.
 #[derive(Copy, Clone, Debug)]
-struct Rank {
+pub(super) struct Rank {
     is_critical: bool,
     /// Its turn lies between these two: a deadline lifts a task by one level at the most.
     earliest: i128,
@@ -39,19 +39,19 @@ struct Rank {
 impl Rank {
     fn of(world: &World, job: usize) -> Self {
         let task = &world.tasks()[job];
-        let levels_below = (Priority::LEVELS - 1 - task.spec.priority.level()) as i128;
-        let latest = i128::from(task.submitted_at.0) + levels_below * i128::from(AGEING_STEP.0);
-        let lift = if task.spec.deadline.is_some() { i128::from(AGEING_STEP.0) } else { 0 };
-        Self {
-            is_critical: task.spec.priority == Priority::Critical,
-            earliest: latest - lift,
-            latest,
-            order: task.order.filter(|_| !task.in_set),
-        }
+        let order = task.order.filter(|_| !task.in_set);
+        Self::new(task.submitted_at, task.spec.priority, task.spec.deadline.is_some(), order)
+    }
+
+    pub(super) fn new(asked_at: Moment, priority: Priority, has_deadline: bool, order: Option<u64>) -> Self {
+        let levels_below = (Priority::LEVELS - 1 - priority.level()) as i128;
+        let latest = i128::from(asked_at.0) + levels_below * i128::from(AGEING_STEP.0);
+        let lift = if has_deadline { i128::from(AGEING_STEP.0) } else { 0 };
+        Self { is_critical: priority == Priority::Critical, earliest: latest - lift, latest, order }
     }
 
     /// Whether this one comes before the other, beyond doubt.
-    fn precedes(self, other: Self) -> bool {
+    pub(super) fn precedes(self, other: Self) -> bool {
         if self.is_critical != other.is_critical {
             return self.is_critical;
         }
@@ -91,7 +91,7 @@ impl OrderWatch {
                     "order: {device} started task {job} ({second:?}) although task {other} ({first:?}) comes first and fits"
                 ));
             }
-            if bytes <= world.core().ledger().line(device) - world.leased_outside(device) {
+            if bytes <= world.core().ledger().line(device) - world.core().ledger().outside(device) {
                 passes.unfair += 1;
                 if passes.unfair > BYPASS_MAX {
                     return Err(format!("bypass: task {other} was passed over {} times on {device}", passes.unfair));

@@ -43,7 +43,8 @@ pub(super) fn under_the_line(world: &World, device: DeviceId) -> Result<(), Stri
 /// What nobody could know of is excused as long as it runs.
 pub(super) fn allocated_was_promised(world: &World) -> Result<(), String> {
     for device in world.device_ids() {
-        let promised = world.core().ledger().promised(device);
+        let ledger = world.core().ledger();
+        let promised = ledger.promised(device) - ledger.programs(device);
         let surprises: Bytes =
             world.flights().filter(|flight| flight.device == device).map(|flight| flight.surprise).sum();
         let real = world.devices()[device.index()].account.bytes();

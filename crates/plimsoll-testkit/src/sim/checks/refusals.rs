@@ -1,8 +1,8 @@
-//! No task is refused that this machine could have done, and no lease.
+//! No task is refused that this machine could have done.
 
 use plimsoll_core::event::FaultKind;
 use plimsoll_core::health::Health;
-use plimsoll_core::{Attempt, Bytes, DeviceId, Moment, Refusal, Setback, Shortfall, TaskError};
+use plimsoll_core::{Attempt, DeviceId, Moment, Refusal, Setback, TaskError};
 
 use super::allowed::allows;
 use super::promises::KnownPeaks;
@@ -31,8 +31,10 @@ pub(super) fn check(world: &World, peaks: &KnownPeaks, job: usize, error: &TaskE
 
 /// Rungs that were given up on after their memory had been waited for.
 fn waits_given_up(attempts: &[Attempt]) -> usize {
-    let is_wait =
-        |attempt: &&Attempt| matches!(attempt.setback, Setback::Refused(Refusal::DoesNotFit(Shortfall::NotNow { .. })));
+    let is_wait = |attempt: &&Attempt| match &attempt.setback {
+        Setback::Refused(Refusal::DoesNotFit(shortfall)) => shortfall.may_pass(),
+        _ => false,
+    };
     attempts.iter().filter(is_wait).count()
 }
 
@@ -69,19 +71,4 @@ fn ready_at(world: &World, job: usize) -> Moment {
     let task = &world.tasks()[job];
     let before = task.predecessors.iter().map(|&before| world.tasks()[before].ended_at);
     before.chain([task.submitted_at]).max().unwrap_or(task.submitted_at)
-}
-
-/// A lease was refused: never only if it is larger than the device, not now only if it is larger than what is free.
-pub(in crate::sim) fn lease_refused(
-    world: &World,
-    portions: &[(DeviceId, Bytes)],
-    shortfall: Shortfall,
-) -> Result<(), String> {
-    let wanted_on =
-        |device: DeviceId| portions.iter().filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum::<Bytes>();
-    let is_right = match shortfall {
-        Shortfall::NeverFits { device, .. } => wanted_on(device) > world.devices()[device.index()].gpu.ceiling(),
-        Shortfall::NotNow { device, .. } => wanted_on(device) > world.core().ledger().free(device),
-    };
-    if is_right { Ok(()) } else { Err(format!("lease: {portions:?} was refused: {shortfall}")) }
 }

@@ -7,10 +7,12 @@
 //! | `work.rs` | tasks: ladders, limits of their callers, costs |
 //! | `arrivals.rs` | when tasks arrive, one by one, in sets, in sequences, in crowds |
 //! | `disturbances.rs` | other programs, leases, handles, losses, the end |
+//! | `grants.rs` | who holds memory for longer, and how he behaves when it is needed |
 //! | `past.rs` | a profile of an earlier life, right or wrong |
 
 mod arrivals;
 mod disturbances;
+mod grants;
 mod machine;
 mod past;
 mod work;
@@ -19,6 +21,7 @@ use plimsoll_core::WorkloadId;
 use plimsoll_core::rng::Rng;
 
 use super::world::World;
+use grants::Grants;
 
 /// What a seed stands for.
 pub struct Scenario {
@@ -87,8 +90,12 @@ impl Scenario {
 
     /// The box with all its work, ready to run.
     pub fn build(&mut self, seed: u64) -> World {
-        let config = self.config();
+        let mut config = self.config();
         let devices = self.devices();
+        let mut grants = Grants::draw(seed, devices.len());
+        if let Some(grants) = &mut grants {
+            config = grants.hurry(config);
+        }
         let past = if self.habits.profile { Some(self.past(&config, &devices)) } else { None };
         let mut world = World::new(config, devices, seed);
         world.check_everything();
@@ -100,6 +107,9 @@ impl Scenario {
         self.surprise(&mut world, &workloads);
         self.fill(&mut world, &workloads);
         self.disturb(&mut world);
+        if let Some(grants) = &mut grants {
+            grants.fill(&mut world);
+        }
         world
     }
 }

@@ -1,32 +1,14 @@
 //! Those who use the scheduler: they hand in tasks one by one or as a known set, come back when the queue is full, cancel,
-//! hold leases and handles, and close everything.
+//! hold handles, and close everything. Those who hold memory are in `owners.rs`.
 //! Never looks at devices.
 
-use plimsoll_core::ledger::LeaseId;
 use plimsoll_core::scheduler::SetTask;
-use plimsoll_core::{Bytes, ContentKey, DeviceId, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec};
+use plimsoll_core::{ContentKey, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec};
 
 use super::{Cost, Happening, TaskTruth, World};
-use crate::sim::truth::Allocation;
 
 /// When somebody who found the queue full comes back.
 const COME_BACK: Nanos = Nanos::millis(100);
-
-/// Bytes that somebody outside holds, or wants to.
-#[derive(Debug)]
-pub(super) struct OutsideLease {
-    portions: Vec<(DeviceId, Bytes)>,
-    id: Option<LeaseId>,
-    /// What its holder really uses of it.
-    used: Vec<Allocation>,
-}
-
-impl OutsideLease {
-    pub(super) fn holds(&self, device: DeviceId) -> Bytes {
-        let held = self.portions.iter().filter(|(on, _)| self.id.is_some() && *on == device);
-        held.map(|(_, bytes)| *bytes).sum()
-    }
-}
 
 /// A handle that somebody holds to some content: its owner, and each task that was given it until that has ended.
 #[derive(Clone, Debug)]
@@ -87,13 +69,6 @@ impl World {
     /// The caller cancels a task at this moment.
     pub fn cancel_at(&mut self, at: Moment, job: usize) {
         self.plan(at, Happening::Cancel(job));
-    }
-
-    /// Somebody outside wants these bytes from one moment to the other.
-    pub fn lease_at(&mut self, at: Moment, until: Moment, portions: Vec<(DeviceId, Bytes)>) {
-        self.leases.push(OutsideLease { portions, id: None, used: Vec::new() });
-        self.plan(at, Happening::Lease(self.leases.len() - 1));
-        self.plan(until, Happening::Return(self.leases.len() - 1));
     }
 
     /// Somebody holds a handle to this content from one moment to the other.
@@ -224,32 +199,6 @@ impl World {
     pub(super) fn cancel(&mut self, job: usize) {
         if let Some(id) = self.tasks[job].id {
             self.scheduler.cancel(self.now, id);
-        }
-    }
-
-    pub(super) fn lease(&mut self, at: usize) -> Result<(), String> {
-        let portions = self.leases[at].portions.clone();
-        let (id, discards) = match self.scheduler.lease(self.now, &portions) {
-            Ok(given) => given,
-            Err(shortfall) => {
-                return self.checked(|_, world| super::super::checks::lease_refused(world, &portions, shortfall));
-            }
-        };
-        drop(discards);
-        self.leases[at].id = Some(id);
-        for (device, bytes) in portions {
-            self.checks.iter_mut().for_each(|checks| checks.expect_refusals(device));
-            let state = &self.devices[device.index()];
-            let used = state.account.allocate(bytes.min(state.physically_free()));
-            self.leases[at].used.push(used);
-        }
-        Ok(())
-    }
-
-    pub(super) fn return_lease(&mut self, at: usize) {
-        self.leases[at].used.clear();
-        if let Some(id) = self.leases[at].id.take() {
-            self.scheduler.release(self.now, id);
         }
     }
 

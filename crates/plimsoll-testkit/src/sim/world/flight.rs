@@ -96,6 +96,7 @@ impl World {
 
     /// Other programs hold this much of a device from this moment on.
     pub fn others_at(&mut self, at: Moment, device: DeviceId, bytes: Bytes) {
+        self.devices[device.index()].has_strangers = true;
         self.plan(at, Happening::Others(device, bytes));
     }
 

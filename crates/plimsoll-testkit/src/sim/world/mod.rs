@@ -9,13 +9,15 @@
 //! | `flight.rs` | attempts: open, prepare, run, settle |
 //! | `mishap.rs` | how an attempt goes wrong |
 //! | `landing.rs` | what a slot does with an attempt that is over |
-//! | `callers.rs` | those who hand in tasks, hold leases and handles |
+//! | `callers.rs` | those who hand in tasks, and hold handles |
+//! | `owners.rs` | those who hold grants, in this process and outside |
 //! | `watchdog.rs` | ticks, memory readings, reopening |
 
 mod callers;
 mod flight;
 mod landing;
 mod mishap;
+mod owners;
 mod slots;
 mod virtual_gpu;
 mod watchdog;
@@ -36,8 +38,10 @@ use rustc_hash::FxHashMap;
 use super::checks::{BeforeTake, Checks};
 use super::truth::{Allocation, VirtualSession};
 pub use super::truth::{Cost, TaskTruth};
-use callers::{Handle, OutsideLease, Set};
+use callers::{Handle, Set};
 pub(crate) use flight::{Flight, Taken, prepared_key};
+pub(crate) use owners::Owner;
+pub use owners::Wish;
 pub(crate) use virtual_gpu::VirtualState;
 pub use virtual_gpu::{Faults, VirtualGpu};
 pub(crate) use watchdog::ROUND;
@@ -66,8 +70,12 @@ enum Happening {
     Submit(usize),
     SubmitSet(usize),
     Cancel(usize),
-    Lease(usize),
-    Return(usize),
+    Ask(usize),
+    Leave(usize),
+    Answer(usize),
+    Rise(usize, usize),
+    Free(usize),
+    RecallByHand(usize),
     Pin(usize),
     LetGo(usize),
     ShutDown,
@@ -99,7 +107,9 @@ pub struct World {
     /// What runs of a workload's rung really take of what they say, in eighths; all of it where nothing is said.
     peaks: FxHashMap<(WorkloadId, &'static str), u64>,
     watchdog: Watchdog,
-    leases: Vec<OutsideLease>,
+    owners: Vec<Owner>,
+    /// Nothing is taken in any more.
+    is_closed: bool,
     sets: Vec<Set>,
     handles: Vec<Handle>,
     checks: Option<Box<Checks>>,
@@ -134,7 +144,8 @@ impl World {
             batches: 0.0,
             peaks: FxHashMap::default(),
             watchdog: Watchdog::asleep(),
-            leases: Vec::new(),
+            owners: Vec::new(),
+            is_closed: false,
             sets: Vec::new(),
             handles: Vec::new(),
             checks: None,
@@ -200,6 +211,10 @@ impl World {
         &self.scheduler
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     pub(super) fn devices(&self) -> &[VirtualState] {
         &self.devices
     }
@@ -214,11 +229,6 @@ impl World {
 
     pub(super) fn job(&self, task: TaskId) -> Option<usize> {
         self.jobs.get(&task).copied()
-    }
-
-    /// Bytes of a device that somebody outside holds.
-    pub(super) fn leased_outside(&self, device: DeviceId) -> Bytes {
-        self.leases.iter().map(|lease| lease.holds(device)).sum()
     }
 
     fn plan(&mut self, at: Moment, happening: Happening) {
@@ -271,13 +281,19 @@ impl World {
             Happening::Submit(job) => return self.submit(job),
             Happening::SubmitSet(set) => return self.submit_set(set),
             Happening::Cancel(job) => self.cancel(job),
-            Happening::Lease(lease) => return self.lease(lease),
-            Happening::Return(lease) => self.return_lease(lease),
+            Happening::Ask(owner) => return self.ask(owner),
+            Happening::Leave(owner) => return self.leave(owner),
+            Happening::Answer(owner) => return self.answer(owner),
+            Happening::Rise(owner, rung) => return self.rise(owner, rung),
+            Happening::Free(owner) => self.free(owner),
+            Happening::RecallByHand(owner) => return self.recall_by_hand(owner),
             Happening::Pin(handle) => self.pin(handle),
             Happening::LetGo(handle) => self.let_go(handle),
             Happening::ShutDown => {
+                self.is_closed = true;
                 self.scheduler.stop_accepting();
                 self.scheduler.end_all(now, &TaskError::ShutDown);
+                self.scheduler.refuse_waiting_grants(now);
             }
             Happening::Prepared { flight, at } => self.prepared(flight, at),
             Happening::Land(flight) => return self.land(flight),
@@ -296,6 +312,7 @@ impl World {
         self.notify();
         self.collect_orders();
         self.hear()?;
+        self.tell_owners()?;
         drop(self.scheduler.drain_discards());
         for ending in self.scheduler.drain_endings() {
             self.end(ending.job, Err(ending.error))?;
@@ -371,23 +388,18 @@ impl World {
             return Err("the scheduler still holds tasks or runs".into());
         }
         self.check()?;
+        self.checked(|checks, _| checks.all_over())?;
         self.check_nothing_is_kept()
     }
 
-    /// Without warm things, what is promised is what somebody outside holds; without that, nothing is.
+    /// Every grant is over: without warm things nothing is promised.
     fn check_nothing_is_kept(&mut self) -> Result<(), String> {
         self.scheduler.check_at_rest()?;
         self.scheduler.discard_warm();
         self.release()?;
         for device in self.device_ids() {
-            let (promised, outside) = (self.scheduler.ledger().promised(device), self.leased_outside(device));
-            if promised != outside {
-                return Err(format!("{device}: {promised} promised in the end, {outside} are held outside"));
-            }
-        }
-        (0..self.leases.len()).for_each(|lease| self.return_lease(lease));
-        for device in self.device_ids() {
-            let real = self.devices[device.index()].account.bytes();
+            let state = &self.devices[device.index()];
+            let real = state.account.bytes() + state.programs.bytes();
             if self.scheduler.ledger().promised(device) + real > Bytes::ZERO {
                 return Err(format!("{device}: something is still promised or allocated in the end"));
             }

@@ -1,6 +1,7 @@
 //! A virtual device: what it is, what goes wrong on it, and what is on it in truth.
 //! Never asks the scheduler anything.
 
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 use plimsoll_core::line::{Margin, Memory};
@@ -103,6 +104,12 @@ pub(crate) struct VirtualState {
     pub(crate) is_lost: bool,
     /// What other programs hold of its memory.
     pub(crate) others: Bytes,
+    /// Whether such programs come and go at all.
+    pub(crate) has_strangers: bool,
+    /// What programs with a grant hold of its memory.
+    pub(crate) programs: Account,
+    /// Whether more was ever used of it than there is.
+    pub(crate) was_overfull: Cell<bool>,
     pub(crate) slots: Slots,
     /// Grows whenever nothing that was made before may be found again.
     pub(crate) epoch: u32,
@@ -125,6 +132,9 @@ impl VirtualState {
             generation: 0,
             is_lost: false,
             others: Bytes::ZERO,
+            has_strangers: false,
+            programs: Account::default(),
+            was_overfull: Cell::new(false),
             slots: Slots::new(gpu.slots, width),
             epoch: 0,
             quarantines: 0,
@@ -144,7 +154,10 @@ impl VirtualState {
 
     /// Bytes that nobody holds, we or others.
     pub(crate) fn physically_free(&self) -> Bytes {
-        self.gpu.memory - self.others - self.gpu.program.unwrap_or_default() - self.account.bytes()
+        let programs = self.others + self.programs.bytes();
+        let used = programs + self.gpu.program.unwrap_or_default() + self.account.bytes();
+        self.was_overfull.set(self.was_overfull.get() || used > self.gpu.memory);
+        self.gpu.memory - used
     }
 
     /// What its driver says of its memory.

@@ -74,7 +74,7 @@ impl World {
     }
 
     fn sleep_until_due(&mut self) {
-        let busy = self.scheduler.unsettled() > 0;
+        let busy = self.scheduler.unsettled() > 0 || self.scheduler.needs_readings();
         let memory = busy.then(|| self.watchdog.memory_asked_at + ROUND);
         let due = self.scheduler.next_tick().into_iter().chain(memory).min();
         let nap = due.map(|due| due.since(self.now).max(NAP_MIN));

@@ -1,0 +1,234 @@
+//! Grants: promises of bytes that last, as their owners see them.
+//! Never decides anything: who gets what, and who has to step down, is `scheduler::grants`.
+//! Invariant: a [`GrantId`] is given out once, so an old one never means a new grant.
+
+use std::fmt;
+
+use serde::Serialize;
+use smallvec::SmallVec;
+
+use crate::{Bytes, DeviceId, Moment, Nanos, Priority, Quality, SequenceId, Shortfall};
+
+/// A grant. Its number is never used again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct GrantId(pub u64);
+
+impl fmt::Display for GrantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "grant {}", self.0)
+    }
+}
+
+/// Who holds a grant. It decides when bytes that were given back are free.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantOwner {
+    /// Somebody in this process: what it gives back is free at once.
+    Caller,
+    /// A sequence, for the session that it holds: what it gives back is free at once.
+    Sequence(SequenceId),
+    /// Another program, by a number that its host knows it by: what it gives back is free when the driver says so.
+    Program(u64),
+}
+
+impl GrantOwner {
+    /// Whether the device's driver counts its bytes as somebody else's.
+    pub fn is_outside(self) -> bool {
+        matches!(self, Self::Program(_))
+    }
+}
+
+impl fmt::Display for GrantOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Caller => write!(f, "a caller"),
+            Self::Sequence(sequence) => write!(f, "sequence {}", sequence.0),
+            Self::Program(program) => write!(f, "program {program}"),
+        }
+    }
+}
+
+/// Bytes on devices: one entry a device, in the order of devices, none of them empty.
+pub type Portions = SmallVec<[(DeviceId, Bytes); 2]>;
+
+/// One way to hold a grant: with these bytes, at this quality.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantRung {
+    portions: Portions,
+    /// How good what its owner does on this rung is.
+    pub quality: Quality,
+}
+
+impl GrantRung {
+    /// A full-quality rung that needs all of these bytes at once. Entries of one device add up.
+    pub fn new(portions: &[(DeviceId, Bytes)]) -> Self {
+        Self { portions: summed(portions), quality: Quality::FULL }
+    }
+
+    /// The same rung with another quality.
+    #[must_use]
+    pub fn with_quality(mut self, quality: Quality) -> Self {
+        self.quality = quality;
+        self
+    }
+
+    /// What it needs, in the order of devices.
+    pub fn portions(&self) -> &[(DeviceId, Bytes)] {
+        &self.portions
+    }
+
+    /// What it needs of one device.
+    pub fn on(&self, device: DeviceId) -> Bytes {
+        bytes_on(&self.portions, device)
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct GrantSpec {
+    /// Who asks.
+    pub owner: GrantOwner,
+    /// The ways to hold it, best first; at most [`GrantSpec::RUNGS_MAX`].
+    pub ladder: Vec<GrantRung>,
+    /// How urgent it is. While it is held, only what is more urgent may make it step down.
+    pub priority: Priority,
+    /// When it is no longer wanted if it still waits.
+    pub deadline: Option<Moment>,
+    /// How long it waits; [`Nanos::ZERO`] takes it at once or not at all.
+    pub patience: Nanos,
+    /// Whether its owner wants to hear when a better rung fits again.
+    pub may_rise: bool,
+}
+
+impl GrantSpec {
+    /// Rungs in one ladder, as many as a task may have.
+    pub const RUNGS_MAX: usize = crate::Ladder::LIMIT;
+
+    /// A grant of normal priority that waits as long as it takes and does not ask to rise.
+    pub fn new(owner: GrantOwner, ladder: Vec<GrantRung>) -> Self {
+        let (priority, deadline) = (Priority::default(), None);
+        Self { owner, ladder, priority, deadline, patience: Nanos::MAX, may_rise: false }
+    }
+}
+
+/// Why a grant was not given, named by what its owner can do.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantRefusal {
+    /// Even the lowest rung is more than its devices will ever have for us. Ask for less, or raise the limit.
+    #[error("{0}; ask for less, or raise the memory limit")]
+    NeverFits(Shortfall),
+    /// It did not come in time. Wait longer, ask for less, or ask with a higher priority.
+    #[error("{0}; wait longer, ask for less, or ask with a higher priority")]
+    NotInTime(Shortfall),
+    /// There are as many grants as there may be. Return some.
+    #[error("there are {limit} grants already; return some, then ask again")]
+    TooMany {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// A ladder has at least one rung and at most as many as are allowed.
+    #[error("a grant's ladder has between 1 and {limit} rungs, this one has {rungs}")]
+    BadLadder {
+        /// How many it has.
+        rungs: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// Its owner cancelled it.
+    #[error("cancelled")]
+    Cancelled,
+    /// Nothing is given out any more.
+    #[error("the orchestrator is shutting down")]
+    ShuttingDown,
+}
+
+/// Why a grant cannot go to another rung.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepRefusal {
+    /// It is not held: it still waits, or was returned.
+    #[error("this grant is not held")]
+    NotHeld,
+    /// Its ladder has no such rung, or a recall names one that frees nothing.
+    #[error("rung {rung} is no step for this grant")]
+    NoStep {
+        /// The rung that was named.
+        rung: usize,
+    },
+    /// The rung needs bytes that were not reserved for it. Begin the step first.
+    #[error("the rung needs bytes on {device} that were not reserved; begin the step first")]
+    NotReserved {
+        /// Where.
+        device: DeviceId,
+    },
+    /// The bytes that the rung needs more are not to be had now.
+    #[error("{0}")]
+    DoesNotFit(Shortfall),
+}
+
+/// Where a grant is in its life. One that is free is no longer known.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum GrantPhase {
+    /// It is not given yet.
+    Waiting,
+    /// Its owner may use its bytes.
+    Held,
+    /// Its owner was asked to step down, or to leave, until a moment.
+    Recalled {
+        /// The rung to step down to; `None` to leave.
+        to: Option<usize>,
+        /// When it should have done so.
+        until: Moment,
+    },
+    /// Its owner has left, but nobody knows yet that its bytes are free.
+    Returning,
+}
+
+/// A grant as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantStatus {
+    /// Who holds it, or wants to.
+    pub owner: GrantOwner,
+    /// Where it is in its life.
+    pub phase: GrantPhase,
+    /// The rung it holds, or held last; `None` while it waits.
+    pub rung: Option<usize>,
+    /// What it is promised now: its rung's bytes, and those of the rung that it is on its way to.
+    pub promised: Portions,
+    /// What its owner has given back and nobody knows to be free yet.
+    pub returning: Portions,
+}
+
+/// One entry a device, in the order of devices: two grants that want the same devices ask for them in the same order.
+pub(crate) fn summed(portions: &[(DeviceId, Bytes)]) -> Portions {
+    let mut sums = Portions::new();
+    for &(device, bytes) in portions.iter().filter(|(_, bytes)| *bytes > Bytes::ZERO) {
+        match sums.binary_search_by_key(&device, |(known, _)| *known) {
+            Ok(at) => sums[at].1 += bytes,
+            Err(at) => sums.insert(at, (device, bytes)),
+        }
+    }
+    sums
+}
+
+/// What portions name of one device.
+pub(crate) fn bytes_on(portions: &[(DeviceId, Bytes)], device: DeviceId) -> Bytes {
+    portions.iter().filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_have_one_entry_a_device_in_the_order_of_devices() {
+        let of = |portions: &[(u16, u64)]| {
+            let portions: Vec<_> = portions.iter().map(|&(device, bytes)| (DeviceId(device), Bytes(bytes))).collect();
+            summed(&portions).into_iter().map(|(device, bytes)| (device.0, bytes.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[(2, 5), (0, 1), (2, 4), (1, 0)]), [(0, 1), (2, 9)]);
+        assert_eq!(of(&[]), []);
+    }
+}

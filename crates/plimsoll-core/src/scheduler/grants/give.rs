@@ -1,0 +1,250 @@
+//! Give: who of those that wait is given bytes, and what is kept for whom.
+//! Never gives a part: every portion of a rung is promised in one step, or none.
+//! Invariants: nobody is given bytes of a device that somebody before it waits for; what becomes free is kept for the
+//! first in line as long as no task before it waits on that device.
+
+use smallvec::SmallVec;
+
+use super::super::evict::Needs;
+use super::super::state::Phase;
+use super::super::take::LOOK;
+use super::super::{Discards, Host, Scheduler};
+use super::GrantNews;
+use crate::event::{GrantEdge, What};
+use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, Portions, bytes_on};
+use crate::ledger::{Ledger, Shortfall};
+use crate::{Bytes, DeviceId, DeviceSet, Moment};
+
+impl<H: Host> Scheduler<H> {
+    /// Looks at everybody who waits, first to last, and gives what can be given.
+    pub(super) fn give_out(&mut self, now: Moment) {
+        let kept_before: SmallVec<[Bytes; 8]> = self.device_ids().map(|device| self.ledger.kept(device)).collect();
+        self.device_ids().for_each(|device| self.ledger.keep(device, Bytes::ZERO));
+        let waiting: SmallVec<[GrantId; 8]> = self.grants.waiting.iter().map(|(_, id)| *id).collect();
+        let mut taken_before = DeviceSet::NONE;
+        for id in waiting {
+            match self.fitting_rung(id, taken_before) {
+                Fitting::Now(rung) => self.give(now, id, rung),
+                Fitting::Never(shortfall) => self.refuse_grant(now, id, GrantRefusal::NeverFits(shortfall)),
+                Fitting::Later => {
+                    self.wait_for_runs_or_recall(now, id, taken_before);
+                    taken_before = self.devices_of(id).fold(taken_before, DeviceSet::with);
+                }
+            }
+        }
+        self.grants.keeps = self.device_ids().any(|device| self.ledger.kept(device) > Bytes::ZERO);
+        for (device, before) in self.device_ids().zip(kept_before) {
+            if self.ledger.kept(device) < before && !self.device(device).queue.is_empty() {
+                self.wakes = self.wakes.with(device);
+            }
+        }
+        if self.grants.waiting.is_empty() {
+            self.tell_who_may_rise(now);
+        }
+    }
+
+    /// Every device that a grant could use.
+    fn devices_of(&self, id: GrantId) -> impl Iterator<Item = DeviceId> + use<H> {
+        let rungs = self.grants.get(id).into_iter().flat_map(|grant| &grant.spec.ladder);
+        rungs.flat_map(|rung| rung.portions()).map(|(device, _)| *device).collect::<SmallVec<[_; 8]>>().into_iter()
+    }
+
+    /// The best rung that a grant can be given now.
+    fn fitting_rung(&self, id: GrantId, taken_before: DeviceSet) -> Fitting {
+        let Some(grant) = self.grants.get(id) else { return Fitting::Later };
+        let (turn, owner) = (grant.turn, grant.spec.owner);
+        let mut never = None;
+        let mut can_ever = false;
+        for (at, rung) in grant.spec.ladder.iter().enumerate() {
+            match self.never_fits(rung) {
+                Some(shortfall) => never = Some(shortfall),
+                None => {
+                    can_ever = true;
+                    if self.fits_now(rung.portions(), owner, turn, taken_before) {
+                        return Fitting::Now(at);
+                    }
+                }
+            }
+        }
+        never.filter(|_| !can_ever).map_or(Fitting::Later, Fitting::Never)
+    }
+
+    fn fits_now(&self, more: &[(DeviceId, Bytes)], owner: GrantOwner, turn: Moment, taken_before: DeviceSet) -> bool {
+        more.iter().all(|&(device, bytes)| {
+            !taken_before.contains(device)
+                && bytes <= self.free_for_grants(device)
+                && self.leaves_enough(device, bytes, owner, turn)
+        })
+    }
+
+    /// Whether those tasks that stand in this device's queue before a moment still fit beside a grant of so many bytes.
+    /// What a grant takes does not come back by itself: a task that had been before it could wait for ever.
+    fn leaves_enough(&self, device: DeviceId, bytes: Bytes, owner: GrantOwner, turn: Moment) -> bool {
+        let beside_grants = self.ledger.line(device) - self.ledger.outside(device);
+        let before = self.device(device).queue.iter().take(LOOK).take_while(|task| {
+            self.tasks
+                .get(*task)
+                .is_some_and(|state| matches!(state.phase, Phase::Queued { key, .. } if key.turn < turn))
+        });
+        let is_owners = |task: &crate::TaskId| {
+            let sequence = self.tasks.get(*task).and_then(|state| state.spec.sequence);
+            sequence.is_some_and(|sequence| owner == GrantOwner::Sequence(sequence))
+        };
+        let mut needs = before.filter(|task| !is_owners(task)).map(|task| self.queued_bytes(task));
+        needs.all(|needed| needed > beside_grants || needed <= beside_grants - bytes)
+    }
+
+    /// Whether the first task in a device's queue comes before this moment.
+    fn a_task_comes_before(&self, device: DeviceId, turn: Moment) -> bool {
+        let first = self.device(device).queue.nth(0).and_then(|task| self.tasks.get(task));
+        first.is_some_and(|state| matches!(state.phase, Phase::Queued { key, .. } if key.turn < turn))
+    }
+
+    fn give(&mut self, now: Moment, id: GrantId, rung: usize) {
+        let Some(grant) = self.grants.get(id) else { return };
+        let (portions, owner) = (grant.spec.ladder[rung].portions().to_vec(), grant.spec.owner);
+        let mut discards = Discards::default();
+        self.evict_for(now, &portions, &mut discards);
+        let Ok(lease) = self.ledger.reserve_all(&portions, Self::holder_of(owner)) else {
+            debug_assert!(false, "it was looked at a moment ago and fitted");
+            return self.discarded.extend(discards);
+        };
+        self.things_changed();
+        self.grants
+            .change(id, |grant| (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease)));
+        let bytes = portions.iter().map(|(_, bytes)| *bytes).sum();
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: rung as u8, bytes } });
+        self.grants.news.push(GrantNews::Granted { grant: id, rung, discards });
+    }
+
+    fn evict_for(&mut self, now: Moment, portions: &[(DeviceId, Bytes)], discards: &mut Discards<H>) {
+        for &(device, wanted) in portions {
+            let is_short = |ledger: &Ledger| ledger.unpromised(device) < wanted;
+            self.evict_while(now, device, is_short, &Needs::nothing(), discards);
+        }
+    }
+
+    /// A grant cannot be given now. If it will be once our own runs have ended, what becomes free is kept for it. If not,
+    /// less urgent grants are asked to step down.
+    fn wait_for_runs_or_recall(&mut self, now: Moment, id: GrantId, taken_before: DeviceSet) {
+        // Nobody is troubled for somebody who does not wait.
+        let waits = |grant: &&super::book::Grant| grant.waits_until.is_none_or(|until| until > now);
+        let Some(grant) = self.grants.get(id).filter(waits) else { return };
+        let (turn, priority) = (grant.turn, grant.spec.priority);
+        let is_open = |rung: &&GrantRung| {
+            self.never_fits(rung).is_none() && !rung.portions().iter().any(|(device, _)| taken_before.contains(*device))
+        };
+        let open: SmallVec<[Portions; 4]> =
+            grant.spec.ladder.iter().filter(is_open).map(|rung| rung.portions().iter().copied().collect()).collect();
+        let fits_after_runs =
+            |portions: &&Portions| portions.iter().all(|&(device, bytes)| !self.is_held_by_others(device, bytes));
+        if let Some(portions) = open.iter().find(fits_after_runs) {
+            for &(device, bytes) in portions {
+                if !self.a_task_comes_before(device, turn) {
+                    self.ledger.keep(device, bytes);
+                }
+            }
+            return;
+        }
+        for portions in &open {
+            if self.recall_for(now, priority, portions) {
+                return;
+            }
+        }
+    }
+
+    /// A task was put into this device's queue: if it comes before the grant that bytes are kept for, they are not.
+    #[inline]
+    pub(in crate::scheduler) fn keep_no_longer_if_before(&mut self, device: DeviceId) {
+        if self.grants.wait() && self.ledger.kept(device) > Bytes::ZERO {
+            let first = self.grants.waiting.iter().find(|(_, id)| self.devices_of(*id).any(|on| on == device));
+            if first.is_some_and(|(turn, _)| self.a_task_comes_before(device, *turn)) {
+                self.ledger.keep(device, Bytes::ZERO);
+            }
+        }
+    }
+
+    /// Reserves what a grant needs more for a rung. Nobody who waits is passed over by that, and no task in a queue.
+    pub(super) fn reserve_for_step(
+        &mut self,
+        now: Moment,
+        id: GrantId,
+        rung: usize,
+        taken_before: DeviceSet,
+    ) -> Result<Discards<H>, Shortfall> {
+        let Some(grant) = self.grants.get(id) else { return Ok(Discards::default()) };
+        let (Some(lease), owner) = (grant.lease, grant.spec.owner) else { return Ok(Discards::default()) };
+        let portions: Portions = grant.spec.ladder[rung].portions().iter().copied().collect();
+        let more = self.more_than_held(id, rung);
+        if let Some(short) = self.step_shortage(&more, owner, taken_before) {
+            return Err(short);
+        }
+        let mut discards = Discards::default();
+        self.evict_for(now, &more, &mut discards);
+        self.ledger.extend(lease, &portions)?;
+        self.things_changed();
+        Ok(discards)
+    }
+
+    /// What a rung needs beyond what a grant is promised.
+    pub(super) fn more_than_held(&self, id: GrantId, rung: usize) -> Portions {
+        let Some(grant) = self.grants.get(id) else { return Portions::new() };
+        let held = grant.lease.map_or(&[][..], |lease| self.ledger.portions(lease));
+        let more = grant.spec.ladder[rung].portions().iter().map(|&(on, bytes)| (on, bytes - bytes_on(held, on)));
+        more.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
+    }
+
+    /// The devices that some grant waits for.
+    pub(super) fn waited_for(&self) -> DeviceSet {
+        self.grants.waiting.iter().flat_map(|(_, id)| self.devices_of(*id)).collect()
+    }
+
+    /// Where the bytes of a step are not to be had now. No task in a queue is passed over by it, whenever it came.
+    pub(super) fn step_shortage(
+        &self,
+        more: &[(DeviceId, Bytes)],
+        owner: GrantOwner,
+        taken_before: DeviceSet,
+    ) -> Option<Shortfall> {
+        let short = more.iter().find(|portion| !self.fits_now(&[**portion], owner, Moment(u64::MAX), taken_before));
+        short.map(|&(device, wanted)| match self.ledger.ceiling(device) {
+            line if wanted > line => Shortfall::NeverFits { device, wanted, line },
+            _ => self.not_now(device, wanted, self.free_for_grants(device)),
+        })
+    }
+
+    /// Tells the most urgent grant that asked for it that a better rung fits, if one does.
+    fn tell_who_may_rise(&mut self, now: Moment) {
+        let wants = |(_, grant): &(&GrantId, &super::book::Grant)| grant.wants_to_rise();
+        let mut rising: Vec<_> = self
+            .grants
+            .all
+            .iter()
+            .filter(wants)
+            .map(|(id, grant)| (std::cmp::Reverse(grant.spec.priority), *id))
+            .collect();
+        rising.sort_unstable();
+        for (_, id) in rising {
+            let Some(grant) = self.grants.get(id) else { continue };
+            let (owner, above) = (grant.spec.owner, 0..grant.rung.unwrap_or(0));
+            let fits =
+                |rung: &usize| self.step_shortage(&self.more_than_held(id, *rung), owner, DeviceSet::NONE).is_none();
+            if let Some(rung) = above.into_iter().find(fits) {
+                self.grants.change(id, |grant| grant.told_to_rise = true);
+                self.note(now, || What::Grant { grant: id, edge: GrantEdge::MayRise { rung: rung as u8 } });
+                self.grants.news.push(GrantNews::MayRise { grant: id, rung });
+                return;
+            }
+        }
+    }
+}
+
+/// What can be said of a grant that waits.
+enum Fitting {
+    /// This rung fits.
+    Now(usize),
+    /// None does, but one may.
+    Later,
+    /// None ever will.
+    Never(Shortfall),
+}

@@ -1,0 +1,274 @@
+//! Outsiders: what other programs have of a device, and whether what they gave back is free.
+//! Never asks a program: only what the driver says of free memory counts.
+//!
+//! The driver tells what all other programs hold together. A program with a grant is promised its bytes in the ledger; if
+//! what it really uses also lowered the line, it would count twice. So what others hold is split in two: what strangers
+//! held when the grants began (or less since), and the rest, up to what is granted, which is taken to be the grants'.
+//! Invariants: the line is too high by at most what programs were granted and do not use; bytes that a program gave back
+//! stay promised until the driver's figure has fallen by them, or until nobody waits for that any longer.
+
+use super::super::{Host, Scheduler};
+use crate::event::{GrantEdge, What};
+use crate::grant::GrantId;
+use crate::ledger::LeaseId;
+use crate::line::Memory;
+use crate::{Bytes, DeviceId, Moment};
+
+/// What was last seen of other programs on one device.
+#[derive(Copy, Clone, Debug, Default)]
+pub(in crate::scheduler) struct Outsiders {
+    /// The reading, as it came.
+    memory: Memory,
+    /// What all other programs held.
+    others: Bytes,
+    /// The part of it that those without a grant held.
+    strangers: Bytes,
+    /// At most what programs gave back and were not seen to free in time. If the figure falls, it may be that.
+    given_up: Bytes,
+}
+
+impl Outsiders {
+    pub(in crate::scheduler) fn new(memory: Memory) -> Self {
+        let others = held_by_others(memory);
+        Self { memory, others, strangers: others, given_up: Bytes::ZERO }
+    }
+
+    /// What programs use of what they were granted.
+    fn granted_in_use(&self) -> Bytes {
+        self.others - self.strangers
+    }
+
+    /// A new reading, while programs are promised so much; `returned` of it was given back before the reading began. Says
+    /// how much of that is free.
+    fn read(&mut self, memory: Memory, granted: Bytes, returned: Bytes) -> Bytes {
+        let before = std::mem::replace(&mut self.others, held_by_others(memory));
+        self.memory = memory;
+        let fallen = before - self.others;
+        let late = fallen.min(self.given_up);
+        let fallen_by_returned = fallen - late;
+        self.given_up -= late;
+        self.strangers = (self.strangers - late).min(self.others);
+        self.redraw(granted);
+        self.given_up = self.given_up.min(self.others);
+        // What was given up on may have been freed since, and somebody else have taken as much.
+        let surely_strangers = self.strangers - self.given_up;
+        // The most of it that could still have been in use, less what the driver's figure has fallen by since.
+        let suspect = returned.min(before.max(self.others) - surely_strangers);
+        let left = (suspect - fallen_by_returned).min(self.others - surely_strangers);
+        returned - left
+    }
+
+    /// So much was given back, and is not waited for any longer: what of it is in use is strangers'.
+    fn give_up(&mut self, bytes: Bytes, granted: Bytes) {
+        self.redraw(granted);
+        self.given_up = (self.given_up + bytes).min(self.others);
+    }
+
+    /// What is beyond the granted bytes is strangers'.
+    fn redraw(&mut self, granted: Bytes) {
+        self.strangers = self.strangers.max(self.others - granted);
+    }
+
+    /// The reading as the line is to be drawn by: what programs use of what they were granted is promised already.
+    fn for_the_line(&self) -> Memory {
+        Memory { free: self.memory.free + self.granted_in_use(), ..self.memory }
+    }
+}
+
+/// What other programs hold. Where the process as a whole is measured, nothing of it is theirs.
+fn held_by_others(memory: Memory) -> Bytes {
+    memory.capacity - memory.free - memory.ours.max(memory.resident.unwrap_or_default())
+}
+
+impl<H: Host> Scheduler<H> {
+    /// The reading as the line is to be drawn by. What was given back and is free by it comes back.
+    pub(in crate::scheduler) fn read_outsiders(&mut self, now: Moment, device: DeviceId, memory: Memory) -> Memory {
+        let returned = self.returned_before_reading(device);
+        let granted = self.ledger.programs(device);
+        let free = self.grants.outsiders[device.index()].read(memory, granted, returned);
+        self.free_receding(now, device, free);
+        let granted = self.ledger.programs(device);
+        let outsiders = &mut self.grants.outsiders[device.index()];
+        outsiders.redraw(granted);
+        outsiders.for_the_line()
+    }
+
+    /// A reading begins: what was given back until now is not in use by its owner while it is taken.
+    pub(in crate::scheduler) fn outsiders_reading_begins(&mut self, device: DeviceId) {
+        self.grants.receding.iter_mut().filter(|each| each.device == device).for_each(|each| each.is_read = true);
+    }
+
+    fn returned_before_reading(&self, device: DeviceId) -> Bytes {
+        let read = self.grants.receding.iter().filter(|each| each.device == device && each.is_read);
+        read.map(|each| self.ledger.held(each.lease, device)).sum()
+    }
+
+    /// What programs really use of what they were granted.
+    #[inline]
+    pub(in crate::scheduler) fn granted_in_use(&self, device: DeviceId) -> Bytes {
+        self.grants.outsiders[device.index()].granted_in_use()
+    }
+
+    /// So many bytes that were given back are free: the oldest first.
+    fn free_receding(&mut self, now: Moment, device: DeviceId, mut free: Bytes) {
+        let mut at = 0;
+        while free > Bytes::ZERO && at < self.grants.receding.len() {
+            let each = self.grants.receding[at];
+            if each.device != device || !each.is_read {
+                at += 1;
+                continue;
+            }
+            let held = self.ledger.held(each.lease, device);
+            let freed = held.min(free);
+            free -= freed;
+            if freed == held {
+                self.grants.receding.remove(at);
+                self.came_back(now, each.grant, each.lease);
+            } else if let Some(part) = self.ledger.split(each.lease, device, held - freed) {
+                self.give_back(part);
+            }
+        }
+    }
+
+    fn came_back(&mut self, now: Moment, grant: GrantId, lease: LeaseId) {
+        self.give_back(lease);
+        self.end_if_free(now, grant);
+    }
+
+    /// What was given back long ago and not seen to be free is believed to be what the driver says: the line shows it.
+    pub(super) fn believe_the_driver(&mut self, now: Moment) {
+        while let Some(at) = self.grants.receding.iter().position(|each| each.until <= now) {
+            let each = self.grants.receding.remove(at);
+            let (grant, device) = (each.grant, each.device);
+            let bytes = self.ledger.held(each.lease, device);
+            self.note(now, || What::Grant { grant, edge: GrantEdge::Unseen { device, bytes } });
+            self.came_back(now, grant, each.lease);
+            let granted = self.ledger.programs(device);
+            let outsiders = &mut self.grants.outsiders[device.index()];
+            outsiders.give_up(bytes, granted);
+            let memory = outsiders.for_the_line();
+            let own = self.ledger.promised(device) - granted;
+            self.draw_line(now, device, memory, own);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a device of 100, so much is held by others; ours is nothing.
+    fn others(held: u64) -> Memory {
+        Memory { capacity: Bytes(100), free: Bytes(100 - held), ..Memory::default() }
+    }
+
+    fn free_for_the_line(outsiders: &Outsiders) -> u64 {
+        outsiders.for_the_line().free.0
+    }
+
+    #[test]
+    fn what_a_program_uses_of_its_grant_does_not_count_twice() {
+        let mut seen = Outsiders::new(others(10));
+        assert_eq!(free_for_the_line(&seen), 90, "strangers count");
+        for used in [0, 15, 30] {
+            seen.read(others(10 + used), Bytes(30), Bytes::ZERO);
+            assert_eq!(free_for_the_line(&seen), 90, "{used} of 30 in use");
+        }
+        seen.read(others(10 + 30 + 5), Bytes(30), Bytes::ZERO);
+        assert_eq!(free_for_the_line(&seen), 85, "what is beyond the grant is strangers'");
+        seen.read(others(10 + 30), Bytes(30), Bytes::ZERO);
+        assert_eq!(free_for_the_line(&seen), 85, "too low, and safe: 5 of the grant may be unused");
+    }
+
+    #[test]
+    fn what_was_given_back_is_free_when_the_figure_has_fallen() {
+        let mut seen = Outsiders::new(others(10));
+        seen.read(others(40), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(40), Bytes(30), Bytes(30)), Bytes::ZERO, "it said so, the driver does not");
+        assert_eq!(seen.read(others(28), Bytes(30), Bytes(30)), Bytes(12));
+        assert_eq!(seen.read(others(10), Bytes(18), Bytes(18)), Bytes(18));
+    }
+
+    #[test]
+    fn what_was_never_used_is_free_at_once() {
+        let mut seen = Outsiders::new(others(10));
+        seen.read(others(10), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(10), Bytes(30), Bytes(30)), Bytes(30));
+    }
+
+    /// It was not yet seen to be in use when it was given back.
+    #[test]
+    fn use_that_shows_after_the_return_is_not_free() {
+        let mut seen = Outsiders::new(others(10));
+        assert_eq!(seen.read(others(40), Bytes(30), Bytes(30)), Bytes::ZERO);
+        assert_eq!(seen.read(others(10), Bytes(30), Bytes(30)), Bytes(30));
+    }
+
+    #[test]
+    fn what_another_grant_uses_is_not_taken_for_what_was_given_back() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(50), Bytes(50), Bytes::ZERO);
+        assert_eq!(seen.read(others(50), Bytes(50), Bytes(20)), Bytes::ZERO);
+        assert_eq!(seen.read(others(30), Bytes(50), Bytes(20)), Bytes(20));
+        assert_eq!(free_for_the_line(&seen), 100, "the other uses its 30");
+    }
+
+    #[test]
+    fn what_is_believed_to_be_in_use_is_strangers() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(50), Bytes(50), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(20));
+        assert_eq!(free_for_the_line(&seen), 70, "30 were given up on, and are still in use");
+    }
+
+    /// One that gave back 30 long ago frees them while another's 20 are waited for.
+    #[test]
+    fn what_is_freed_late_is_not_taken_for_what_another_gave_back() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(50), Bytes(50), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(20));
+        assert_eq!(seen.read(others(20), Bytes(20), Bytes(20)), Bytes::ZERO);
+        assert_eq!(free_for_the_line(&seen), 100);
+        assert_eq!(seen.read(others(0), Bytes(20), Bytes(20)), Bytes(20));
+    }
+
+    /// One that was given up on frees 30, and another takes 30: the figure is the same.
+    #[test]
+    fn what_hides_behind_what_was_given_up_on_is_not_free() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(30), Bytes(30), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes::ZERO);
+        seen.read(others(30), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO);
+        assert_eq!(seen.read(others(0), Bytes(30), Bytes(30)), Bytes(30));
+    }
+
+    /// 30 were given up on beside a grant of 20 of which 10 are used; when they are freed late, the 10 are the grant's.
+    #[test]
+    fn what_is_freed_late_is_strangers_no_more() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(40), Bytes(50), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(20));
+        assert_eq!(free_for_the_line(&seen), 80, "of the 40 in use at least 20 are strangers'");
+        seen.read(others(10), Bytes(20), Bytes::ZERO);
+        assert_eq!(free_for_the_line(&seen), 100);
+        assert_eq!(seen.read(others(10), Bytes(20), Bytes(20)), Bytes(10), "the other 10 are still in use");
+    }
+
+    /// What is given up on can hide in what another program was granted and does not use.
+    #[test]
+    fn what_was_given_up_on_is_remembered_even_if_it_does_not_show() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(30), Bytes(60), Bytes::ZERO);
+        seen.give_up(Bytes(30), Bytes(30));
+        assert_eq!(free_for_the_line(&seen), 100, "the 30 in use may be those of the grant that is left");
+        seen.read(others(60), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO, "whose 30 fell?");
+    }
+
+    #[test]
+    fn what_this_process_holds_is_nobody_elses() {
+        let memory = Memory { capacity: Bytes(100), free: Bytes(40), ours: Bytes::ZERO, resident: Some(Bytes(50)) };
+        assert_eq!(held_by_others(memory), Bytes(10));
+    }
+}

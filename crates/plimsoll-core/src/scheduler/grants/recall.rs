@@ -1,0 +1,176 @@
+//! Recall: who is asked to step down, for whom, and how far.
+//! Never asks a grant of equal or higher priority, and nobody if all together could not give enough.
+//! Invariant: the least urgent first, one rung at a time, no more than is missing.
+
+use smallvec::SmallVec;
+
+use super::super::state::Phase;
+use super::super::{Discards, Host, Scheduler};
+use super::GrantNews;
+use crate::event::{GrantEdge, What};
+use crate::grant::{GrantId, GrantPhase, Portions, StepRefusal, bytes_on};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, TaskId};
+
+/// A grant that could step down, and how far it would have to.
+struct Step {
+    grant: GrantId,
+    to: Option<usize>,
+    frees: Portions,
+}
+
+impl<H: Host> Scheduler<H> {
+    /// Asks the owner of a held grant to step down to a rung, or to leave, within a time. What the lower rung needs on
+    /// other devices is reserved for it now.
+    ///
+    /// # Errors
+    /// Why that is no step, or where the lower rung does not fit.
+    pub fn recall(&mut self, now: Moment, id: GrantId, to: Option<usize>, within: Nanos) -> Result<(), StepRefusal> {
+        let grant = self.grants.get(id).filter(|grant| grant.is_held()).ok_or(StepRefusal::NotHeld)?;
+        if let Some(rung) = to
+            && (rung >= grant.spec.ladder.len() || self.frees(id, to).is_empty())
+        {
+            return Err(StepRefusal::NoStep { rung });
+        }
+        let discards = match to {
+            Some(rung) => self.reserve_for_step(now, id, rung, DeviceSet::NONE).map_err(StepRefusal::DoesNotFit)?,
+            None => Discards::default(),
+        };
+        let until = now + within;
+        self.grants.change(id, |grant| {
+            (grant.phase, grant.overdue) = (GrantPhase::Recalled { to, until }, false);
+        });
+        self.note(now, || What::Grant {
+            grant: id,
+            edge: GrantEdge::Recalled { to: to.map(|rung| rung as u8), until },
+        });
+        self.grants.news.push(GrantNews::Recalled { grant: id, to, until, discards });
+        Ok(())
+    }
+
+    /// A task does not fit because of what grants hold: less urgent ones are asked to step down for it.
+    #[inline]
+    pub(in crate::scheduler) fn recall_for_task(&mut self, now: Moment, device: DeviceId, task: TaskId) {
+        if self.grants.are_held() {
+            self.recall_for_short_task(now, device, task);
+        }
+    }
+
+    #[cold]
+    fn recall_for_short_task(&mut self, now: Moment, device: DeviceId, task: TaskId) {
+        let wanted = self.queued_bytes(task);
+        let Some(state) = self.tasks.get(task).filter(|state| matches!(state.phase, Phase::Queued { .. })) else {
+            return;
+        };
+        let priority = state.spec.priority;
+        if self.is_held_by_others(device, wanted) {
+            self.recall_for(now, priority, &[(device, wanted)]);
+        }
+    }
+
+    /// Makes less urgent grants step down until these bytes fit once our own runs have ended. Says whether they will: bytes
+    /// that are already on their way back count.
+    pub(super) fn recall_for(&mut self, now: Moment, priority: Priority, wanted: &[(DeviceId, Bytes)]) -> bool {
+        let missing = wanted.iter().map(|&(device, bytes)| {
+            let (line, outside) = (self.ledger.line(device), self.ledger.outside(device));
+            (device, bytes + outside - (line + self.coming_back(device)))
+        });
+        let missing: Portions = missing.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
+        if missing.is_empty() {
+            return true;
+        }
+        let Some(steps) = self.steps_for(priority, &missing) else { return false };
+        let within = self.config.recall_within;
+        let mut all_asked = true;
+        for Step { grant, to, .. } in steps {
+            all_asked &= self.recall(now, grant, to, within).is_ok();
+        }
+        all_asked
+    }
+
+    /// Bytes of a device that owners were asked for and still have time to give, or have given without anybody knowing.
+    fn coming_back(&self, device: DeviceId) -> Bytes {
+        let recalled = self.grants.all.values().filter(|grant| !grant.overdue).filter_map(|grant| match grant.phase {
+            GrantPhase::Recalled { to, .. } => {
+                Some(self.ledger.held(grant.lease?, device) - grant.bytes_at(to, device))
+            }
+            _ => None,
+        });
+        let receding = self.grants.receding.iter().map(|receding| self.ledger.held(receding.lease, device));
+        recalled.chain(receding).sum()
+    }
+
+    /// What a grant would give back by stepping down to a rung, or by leaving, beyond what it was asked for already.
+    fn frees(&self, id: GrantId, to: Option<usize>) -> Portions {
+        let Some(grant) = self.grants.get(id) else { return Portions::new() };
+        let held = grant.lease.map_or(&[][..], |lease| self.ledger.portions(lease));
+        let asked = |device: DeviceId, held: Bytes| match grant.phase {
+            GrantPhase::Recalled { to, .. } if !grant.overdue => grant.bytes_at(to, device),
+            _ => held,
+        };
+        let freed = held.iter().map(|&(device, held)| (device, asked(device, held) - grant.bytes_at(to, device)));
+        freed.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
+    }
+
+    /// Who steps down how far so that all of this comes back; nothing if it would not be enough.
+    fn steps_for(&self, priority: Priority, missing: &[(DeviceId, Bytes)]) -> Option<Vec<Step>> {
+        let mut steps: Vec<Step> = Vec::new();
+        for id in self.less_urgent(priority) {
+            let left = left_after(missing, &steps, None);
+            if left.is_empty() {
+                break;
+            }
+            steps.extend(self.step_for(id, &left));
+        }
+        if !left_after(missing, &steps, None).is_empty() {
+            return None;
+        }
+        // A later one may have given so much that an earlier one is not needed; the most urgent is spared first.
+        for at in (0..steps.len()).rev() {
+            if left_after(missing, &steps, Some(at)).is_empty() {
+                steps.remove(at);
+            }
+        }
+        Some(steps)
+    }
+
+    /// Held grants below a priority that could still be asked, least urgent first, among equals the youngest.
+    fn less_urgent(&self, priority: Priority) -> SmallVec<[GrantId; 8]> {
+        let may_be_asked =
+            |grant: &super::book::Grant| grant.spec.priority < priority && grant.is_held() && !grant.overdue;
+        let all = self.grants.all.iter().filter(|(_, grant)| may_be_asked(grant));
+        let mut all: SmallVec<[_; 8]> = all.map(|(id, grant)| (grant.spec.priority, std::cmp::Reverse(*id))).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, id)| id.0).collect()
+    }
+
+    /// How far one grant goes down, a rung at a time, until it has given what is left to give; it leaves if that is less.
+    fn step_for(&self, id: GrantId, left: &[(DeviceId, Bytes)]) -> Option<Step> {
+        let grant = self.grants.get(id)?;
+        let below = match grant.phase {
+            GrantPhase::Recalled { to, .. } => to? + 1,
+            _ => grant.rung? + 1,
+        };
+        let helps = |frees: &Portions| left.iter().any(|(device, _)| bytes_on(frees, *device) > Bytes::ZERO);
+        let is_enough = |frees: &Portions| left.iter().all(|&(device, bytes)| bytes_on(frees, device) >= bytes);
+        let owner = grant.spec.owner;
+        for rung in below..grant.spec.ladder.len() {
+            let frees = self.frees(id, Some(rung));
+            let more = self.more_than_held(id, rung);
+            if is_enough(&frees) && self.step_shortage(&more, owner, DeviceSet::NONE).is_none() {
+                return Some(Step { grant: id, to: Some(rung), frees });
+            }
+        }
+        let frees = self.frees(id, None);
+        helps(&frees).then_some(Step { grant: id, to: None, frees })
+    }
+}
+
+/// What is still missing after these steps, one of them left out.
+fn left_after(missing: &[(DeviceId, Bytes)], steps: &[Step], without: Option<usize>) -> Portions {
+    let freed = |device: DeviceId| -> Bytes {
+        let steps = steps.iter().enumerate().filter(|(at, _)| Some(*at) != without);
+        steps.map(|(_, step)| bytes_on(&step.frees, device)).sum()
+    };
+    let left = missing.iter().map(|&(device, bytes)| (device, bytes - freed(device)));
+    left.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
+}
