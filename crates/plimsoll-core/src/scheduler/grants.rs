@@ -83,7 +83,7 @@ impl<H: Host> Scheduler<H> {
     pub fn request(&mut self, now: Moment, mut spec: GrantSpec) -> Result<GrantId, GrantRefusal> {
         self.may_request(&spec)?;
         spec.ladder.iter_mut().for_each(|rung| *rung = GrantRung::new(rung.portions()).with_quality(rung.quality));
-        let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO);
+        let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
         let (waits_until, owner) = (book::wait_end(now, spec.patience, spec.deadline), spec.owner);
         let id = self.grants.enter(spec, turn, waits_until);
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });

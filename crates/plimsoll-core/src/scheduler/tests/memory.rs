@@ -268,7 +268,7 @@ fn memory_that_comes_while_a_device_is_waited_for_is_used() {
     let late = Moment(2) + scheduler.config().memory_wait_max;
     scheduler.tick(late);
     assert_eq!((depths(&scheduler), scheduler.unsettled()), (vec![0, 0, 0], 1), "it has left that queue");
-    scheduler.release(late, lease);
+    scheduler.return_grant(late, lease);
     assert!(scheduler.take(late, GPU).is_some());
 }
 

@@ -126,9 +126,9 @@ fn a_lease_that_comes_back_wakes_those_who_wait_for_memory() {
     scheduler.submit(Moment(2), spec, ()).unwrap();
     assert!(scheduler.take(Moment(2), GPU).is_none());
     scheduler.drain_wakes();
-    scheduler.release(Moment(3), lease);
+    scheduler.return_grant(Moment(3), lease);
     assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU), "nobody else has anything to start");
-    scheduler.release(Moment(3), lease);
+    scheduler.return_grant(Moment(3), lease);
     assert!(scheduler.drain_wakes().is_empty(), "it came back once");
 }
 
