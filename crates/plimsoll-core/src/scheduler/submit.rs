@@ -326,12 +326,11 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         let mut blockers = 0;
-        let priority = state.spec.priority;
-        for predecessor in state.spec.after.clone() {
+        let (priority, after) = (state.spec.priority, state.spec.after.clone());
+        for &predecessor in &after {
             if let Some(before) = self.tasks.get_mut(predecessor) {
                 before.dependents.push(task);
                 blockers += 1;
-                self.raise(now, predecessor, priority);
             } else if let Some(error) = self.failed_lately.error(predecessor) {
                 let error = after_failure(predecessor, &error);
                 return self.end_without_result(now, task, error);
@@ -339,6 +338,9 @@ impl<H: Host> Scheduler<H> {
         }
         if let Some(state) = self.tasks.get_mut(task) {
             state.blockers += blockers;
+        }
+        for predecessor in after {
+            self.raise(now, predecessor, priority);
         }
     }
 

@@ -177,6 +177,7 @@ impl World {
     fn taken_in(&mut self, jobs: Vec<usize>, ids: Vec<TaskId>) {
         let mut has_deadline = false;
         for (job, id) in jobs.into_iter().zip(ids) {
+            self.raise_predecessors(job);
             self.jobs.insert(id, job);
             let task = &mut self.tasks[job];
             task.id = Some(id);
@@ -194,6 +195,23 @@ impl World {
             }
         }
         self.tell_watchdog_of_work(has_deadline);
+    }
+
+    /// Whatever a task waits for is as urgent as itself.
+    fn raise_predecessors(&mut self, job: usize) {
+        let has_failed = |before: &usize| matches!(self.tasks[*before].end, Some(Err(_)));
+        if self.tasks[job].predecessors.iter().any(has_failed) {
+            return;
+        }
+        let priority = self.tasks[job].spec.priority;
+        let mut raised = self.tasks[job].predecessors.clone();
+        while let Some(before) = raised.pop() {
+            let task = &mut self.tasks[before];
+            if task.end.is_none() && task.spec.priority < priority {
+                task.spec.priority = priority;
+                raised.extend(&task.predecessors);
+            }
+        }
     }
 
     pub(super) fn cancel(&mut self, job: usize) {
