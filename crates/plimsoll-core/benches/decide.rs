@@ -99,6 +99,7 @@ fn in_batches(tasks: u64) {
                 measured,
                 value: None,
                 moves: Default::default(),
+                state: None,
             };
             bench.scheduler.settle_batch(now, head.run, outcome, |settled| {
                 done += u64::from(matches!(settled, Settled::Done(_)));
@@ -108,7 +109,10 @@ fn in_batches(tasks: u64) {
     assert_eq!(done, tasks);
 }
 
-const WAYS: [(&str, fn(u64)); 2] = [("one by one", one_by_one), ("in batches", in_batches)];
+/// Its name, and what it does with so many tasks.
+type Way = (&'static str, fn(u64));
+
+const WAYS: [Way; 2] = [("one by one", one_by_one), ("in batches", in_batches)];
 
 fn main() {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--tasks").skip(1);

@@ -33,6 +33,9 @@ enum Place<H: Host> {
     Suspended(H::State),
 }
 
+/// The session of a sequence for a run, and what was promised for it if it is open.
+pub(super) type HeldTurn<H> = (Option<HeldSession>, SessionTurn<<H as Host>::Session, <H as Host>::State>);
+
 struct Hold<H: Host> {
     place: Place<H>,
     /// Tasks that have not ended, first to last.
@@ -259,12 +262,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// The session of a task's sequence for a run; `None` if one has to be opened as for any task.
-    pub(super) fn take_held(
-        &mut self,
-        spec: &TaskSpec,
-        rung: &Rung,
-        device: DeviceId,
-    ) -> Option<(Option<HeldSession>, SessionTurn<H::Session, H::State>)> {
+    pub(super) fn take_held(&mut self, spec: &TaskSpec, rung: &Rung, device: DeviceId) -> Option<HeldTurn<H>> {
         let hold = self.holds.of_mut(spec)?;
         let place = std::mem::replace(&mut hold.place, Place::Open { device, rung: rung.name, session: None });
         match place {
