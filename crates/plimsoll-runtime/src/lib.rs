@@ -5,6 +5,7 @@ mod builder;
 mod clock;
 mod completions;
 pub mod cpu;
+mod delivery;
 mod device;
 mod fence;
 pub mod gauge;

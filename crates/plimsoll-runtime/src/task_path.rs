@@ -8,9 +8,9 @@
 //! bring     discard what must go, open, prepare             attempt, bring
 //! run       on the slot's own thread                        run_all
 //! check     after an out-of-memory: the known answer        check_device, wait_until_checked
-//! settle    leases back, costs learnt, dependents freed     Delivery::settle
+//! settle    leases back, costs learnt, dependents freed     delivery::Delivery::settle
 //! recover   step down, move, or report                      (core) scheduler::recover
-//! deliver   to whoever asked, and nobody else               Delivery::hand_over
+//! deliver   to whoever asked, and nobody else               delivery::Delivery::hand_over
 //! ```
 //!
 //! Never decides: each step is either the scheduler's word or the carrying out of it.
@@ -24,8 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{
-    Assignment, BatchOutcome, Behind, Measured, Moved, NotTaken, Outcome, ReferenceTurn, Report, RunId, SessionTurn,
-    SetTask, Settled, ValueTurn,
+    Assignment, Behind, Measured, Moved, NotTaken, Outcome, ReferenceTurn, RunId, SessionTurn, SetTask, ValueTurn,
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
@@ -35,6 +34,7 @@ use plimsoll_core::{
 use smallvec::SmallVec;
 
 use crate::backend::{Backend, Buffer};
+use crate::delivery::{Attempted, Delivery, Failed, Finished};
 use crate::gauge::Gauge;
 use crate::job::{Job, OpenSession, Output, PreparedReference, Ran, ReplyChannel, Runtime, TypedJob};
 use crate::monitor::Guard;
@@ -155,7 +155,7 @@ pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Re
 }
 
 /// Submits one task; its claims to values are then the scheduler's to count.
-fn submit_described(
+pub(crate) fn submit_described(
     scheduler: &mut crate::Core,
     now: Moment,
     (spec, job): Described,
@@ -651,8 +651,6 @@ impl Slot {
     }
 }
 
-// ------------------------------------------------------------------------------------------------- settle and deliver
-
 /// What a slot took at once: tasks of one kind, to be run one after the other.
 #[derive(Default)]
 struct Batch {
@@ -681,152 +679,13 @@ impl Brought {
     }
 }
 
-/// An attempt that is over, on its way to the scheduler.
-struct Attempted {
-    run: RunId,
-    finished: Vec<Finished>,
-    failed: Option<Failed>,
-    /// Those behind one that failed, or that took far too long: they go back to be chosen for again.
-    not_started: Vec<Arc<dyn Job>>,
-    measured: Measured,
-    session: Option<OpenSession>,
-    value: Option<KeptBuffers>,
-    moves: SmallVec<[Moved; 1]>,
-    /// What a held session held, on its way to another.
-    state: Option<Box<dyn Any + Send>>,
-}
-
-struct Finished {
-    task: TaskId,
-    job: Arc<dyn Job>,
-    output: Output,
-}
-
-struct Failed {
-    job: Arc<dyn Job>,
-    fault: Fault,
-    took: Nanos,
-}
-
-impl Attempted {
-    fn of(run: RunId) -> Self {
-        Self {
-            run,
-            finished: Vec::new(),
-            failed: None,
-            not_started: Vec::new(),
-            measured: Measured::default(),
-            session: None,
-            value: None,
-            moves: SmallVec::new(),
-            state: None,
-        }
-    }
-
-    /// What a session held was taken out of it.
-    fn left(&mut self, finished: Finished, state: Box<dyn Any + Send>) {
-        self.finished.push(finished);
-        self.state = Some(state);
-    }
-
-    fn fail(&mut self, job: Arc<dyn Job>, fault: Fault, times: &mut Times) {
-        self.failed = Some(Failed { job, fault, took: times.lap() });
-    }
-
-    fn has_result(&self) -> bool {
-        !self.finished.is_empty()
-    }
-}
-
-/// A result that counts.
-struct Accepted {
-    task: TaskId,
-    job: Arc<dyn Job>,
-    output: Box<dyn Any + Send>,
-    report: Report,
-}
-
-/// What an attempt that does not count leaves behind. The job may be the last to hold its input and references.
-struct Unwanted {
-    _job: Arc<dyn Job>,
-    _output: Option<Output>,
-}
-
-/// Results that the scheduler accepted, to be handed over outside the lock.
-#[derive(Default)]
-struct Delivery {
-    results: Vec<Accepted>,
-    next_stages: Vec<Described>,
-    /// Stages that were not taken in.
-    refused: Vec<(Arc<dyn Job>, TaskError)>,
-    /// Dropped outside the lock: a caller's type may do anything when it goes.
-    unwanted: Vec<Unwanted>,
-}
-
-impl Delivery {
-    fn settle(&mut self, scheduler: &mut crate::Core, now: Moment, attempted: Attempted) {
-        let Attempted { run, finished, failed, not_started, measured, session, value, moves, state } = attempted;
-        let done = finished.len();
-        let (failed, fault) = failed.map(|Failed { job, fault, took }| (job, (fault, took))).unzip();
-        let mut finished = finished.into_iter();
-        let outcome = BatchOutcome { done, fault, session, measured, value, moves, state };
-        scheduler.settle_batch(now, run, outcome, |settled| {
-            let Some(Finished { task, job, output }) = finished.next() else { return };
-            match (settled, output) {
-                (Settled::Done(report), Output::Last(output)) => {
-                    self.results.push(Accepted { task, job, output, report });
-                }
-                (Settled::Done(_), Output::Next(next)) => {
-                    self.next_stages.push(*next);
-                    self.unwanted.push(Unwanted { _job: job, _output: None });
-                }
-                (Settled::Dropped, output) => self.unwanted.push(Unwanted { _job: job, _output: Some(output) }),
-            }
-        });
-        self.submit_next_stages(scheduler, now);
-        let without_result = failed.into_iter().chain(not_started);
-        self.unwanted.extend(without_result.map(|job| Unwanted { _job: job, _output: None }));
-    }
-
-    /// The stages that follow those that are done: in the same step, so that this slot can take one of them at once.
-    fn submit_next_stages(&mut self, scheduler: &mut crate::Core, now: Moment) {
-        for (spec, job) in self.next_stages.drain(..) {
-            if job.is_of_an_ended_group() {
-                self.refused.push((job, TaskError::Cancelled));
-                continue;
-            }
-            if let Err(back) = submit_described(scheduler, now, (spec, job)) {
-                let NotTaken { refusal, job, .. } = *back;
-                self.refused.push((job, refused(&refusal)));
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.unwanted.is_empty() && self.refused.is_empty()
-    }
-
-    fn hand_over(&mut self) {
-        let mut results = self.results.drain(..).peekable();
-        while let Some(Accepted { task, job, output, report }) = results.next() {
-            let another_follows = results.peek().is_some_and(|next| next.job.reply_address() == job.reply_address());
-            quietly(move || job.deliver(task, Ok((output, report)), another_follows));
-        }
-        drop(results);
-        for (job, error) in self.refused.drain(..) {
-            quietly(move || job.refuse(error));
-        }
-        self.unwanted.drain(..).for_each(|unwanted| quietly(move || drop(unwanted)));
-    }
-}
-
 /// The clock of an attempt. Each lap ends where the next begins, so that one reading serves both.
-struct Times {
+pub(crate) struct Times {
     last: Instant,
 }
 
 impl Times {
-    fn lap(&mut self) -> Nanos {
+    pub(crate) fn lap(&mut self) -> Nanos {
         let now = Instant::now();
         let span = now.saturating_duration_since(self.last);
         self.last = now;
