@@ -318,7 +318,7 @@ pub(crate) fn deliver(shared: &Shared, state: &mut State, orphans: &mut Discards
         };
         match (state.mailboxes.get_mut(&grant), discards) {
             (Some(mailbox), discards) => mailbox.granted = discards,
-            (None, Some(discards)) => add(orphans, discards),
+            (None, Some(discards)) => orphans.extend(discards),
             (None, None) => {}
         }
     }
@@ -333,29 +333,24 @@ fn recalled(
     calls: &mut Calls,
     orphans: &mut Discards<Runtime>,
 ) {
-    let Some(mailbox) = state.mailboxes.get_mut(&grant) else { return add(orphans, discards) };
+    let Some(mailbox) = state.mailboxes.get_mut(&grant) else { return orphans.extend(discards) };
     mailbox.recall = Some(recall);
     match &mailbox.on_recall {
         // Whoever is called has them closed before.
         Some(call) => {
             calls.0.push((Arc::clone(call), recall));
-            add(orphans, discards);
+            orphans.extend(discards);
         }
-        None => add(&mut mailbox.to_close, discards),
+        None => mailbox.to_close.extend(discards),
     }
-}
-
-fn add(all: &mut Discards<Runtime>, more: Discards<Runtime>) {
-    all.sessions.extend(more.sessions);
-    all.references.extend(more.references);
 }
 
 /// Everything that waits in mailboxes to be closed: nobody may hold what was warm longer than its orchestrator.
 pub(crate) fn left_to_close(state: &mut State) -> Discards<Runtime> {
     let mut all = Discards::default();
     for mailbox in state.mailboxes.values_mut() {
-        mailbox.granted.iter_mut().for_each(|discards| add(&mut all, std::mem::take(discards)));
-        add(&mut all, std::mem::take(&mut mailbox.to_close));
+        mailbox.granted.iter_mut().for_each(|discards| all.extend(std::mem::take(discards)));
+        all.extend(std::mem::take(&mut mailbox.to_close));
     }
     all
 }

@@ -66,6 +66,10 @@ pub enum Holder {
     /// A run, a session, a reference: they come back by themselves, or can be evicted.
     #[default]
     Own,
+    /// A value that lies somewhere: it comes back when its last reader has run.
+    Value,
+    /// The session that a sequence holds: it comes back when its owner closes it.
+    Hold,
     /// Somebody in this process, by a grant: nobody here can give them back.
     Grant,
     /// Another program, by a grant: its driver counts them as others'.
@@ -86,6 +90,10 @@ struct Account {
     outside: Bytes,
     /// The part of that which other programs hold.
     programs: Bytes,
+    /// The part of what is promised that values hold.
+    values: Bytes,
+    /// The part of what is promised that sequences hold.
+    holds: Bytes,
     promised: Bytes,
     /// What is not promised, but kept for a grant that waits.
     kept: Bytes,
@@ -101,16 +109,25 @@ impl Account {
 
     fn add(&mut self, bytes: Bytes, holder: Holder) {
         self.promised += bytes;
-        self.outside += if holder == Holder::Own { Bytes::ZERO } else { bytes };
-        self.programs += if holder == Holder::Program { bytes } else { Bytes::ZERO };
+        self.parts_of(holder).into_iter().flatten().for_each(|part| *part += bytes);
         self.peak = self.peak.max(self.promised);
         self.peak_watched = self.peak_watched.max(self.promised);
     }
 
     fn remove(&mut self, bytes: Bytes, holder: Holder) {
         self.promised -= bytes;
-        self.outside -= if holder == Holder::Own { Bytes::ZERO } else { bytes };
-        self.programs -= if holder == Holder::Program { bytes } else { Bytes::ZERO };
+        self.parts_of(holder).into_iter().flatten().for_each(|part| *part -= bytes);
+    }
+
+    /// Where a holder's bytes are counted beside what is promised.
+    fn parts_of(&mut self, holder: Holder) -> [Option<&mut Bytes>; 2] {
+        match holder {
+            Holder::Own => [None, None],
+            Holder::Value => [Some(&mut self.values), None],
+            Holder::Hold => [Some(&mut self.holds), None],
+            Holder::Grant => [Some(&mut self.outside), None],
+            Holder::Program => [Some(&mut self.outside), Some(&mut self.programs)],
+        }
     }
 }
 
@@ -181,6 +198,28 @@ impl Ledger {
     /// The part of [`Ledger::outside`] that other programs hold, or have given back without anybody knowing it to be free.
     pub fn programs(&self, device: DeviceId) -> Bytes {
         self.account(device).programs
+    }
+
+    /// The bytes of a device that values hold: they come back when their readers have run.
+    pub fn values(&self, device: DeviceId) -> Bytes {
+        self.account(device).values
+    }
+
+    /// The bytes of a device that sessions hold which sequences own: they come back when their owners close them.
+    pub fn holds(&self, device: DeviceId) -> Bytes {
+        self.account(device).holds
+    }
+
+    /// A lease has another holder from now on: what a run had stays when the run is over.
+    pub(crate) fn passes_to(&mut self, lease: LeaseId, holder: Holder) {
+        let Some(entry) = self.live(lease) else { return };
+        let before = std::mem::replace(&mut entry.holder, holder);
+        let portions = entry.portions.clone().unwrap_or_default();
+        for (device, bytes) in portions {
+            let account = &mut self.accounts[device.index()];
+            account.parts_of(before).into_iter().flatten().for_each(|part| *part -= bytes);
+            account.parts_of(holder).into_iter().flatten().for_each(|part| *part += bytes);
+        }
     }
 
     /// Keeps so many bytes of a device for a grant that waits: nothing else is promised them.
@@ -454,6 +493,19 @@ mod tests {
         assert_eq!((ledger.free(A), ledger.unpromised(A)), (Bytes::ZERO, Bytes(70)));
         assert!(ledger.reserve_all(&[(A, Bytes(71))], Holder::Grant).is_err());
         assert!(ledger.reserve_all(&[(A, Bytes(70))], Holder::Grant).is_ok());
+    }
+
+    #[test]
+    fn a_lease_that_passes_to_another_holder_is_counted_there() {
+        let mut ledger = two_devices(100);
+        let lease = ledger.reserve(A, Bytes(30)).unwrap();
+        ledger.passes_to(lease, Holder::Value);
+        assert_eq!((ledger.values(A), ledger.holds(A), ledger.promised(A)), (Bytes(30), Bytes::ZERO, Bytes(30)));
+        ledger.passes_to(lease, Holder::Hold);
+        ledger.passes_to(lease, Holder::Hold);
+        assert_eq!((ledger.values(A), ledger.holds(A), ledger.outside(A)), (Bytes::ZERO, Bytes(30), Bytes::ZERO));
+        ledger.release(lease).unwrap();
+        assert_eq!((ledger.holds(A), ledger.promised(A)), (Bytes::ZERO, Bytes::ZERO));
     }
 
     #[test]

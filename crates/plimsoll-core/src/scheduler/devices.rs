@@ -136,6 +136,7 @@ impl<H: Host> Scheduler<H> {
         self.note(now, || What::Quarantined { device, ailment });
         self.try_device(now, device);
         self.place_again(now, device);
+        self.offer_memory_to_grants(now);
     }
 
     pub(super) fn try_device(&mut self, now: Moment, device: DeviceId) {

@@ -42,7 +42,7 @@ impl<H: Host> Default for Discards<H> {
 
 impl<H: Host> Discards<H> {
     /// Takes over what another has to drop.
-    pub(super) fn extend(&mut self, other: Self) {
+    pub fn extend(&mut self, other: Self) {
         self.sessions.extend(other.sessions);
         self.references.extend(other.references);
         self.values.extend(other.values);

@@ -11,6 +11,7 @@ use super::state::{HeldSession, Phase, Run, RunId};
 use super::take::SessionTurn;
 use super::{Host, Scheduler};
 use crate::error::{Refusal, SubmitRefusal, TaskError};
+use crate::ledger::Holder;
 use crate::task::TaskSpec;
 use crate::{DeviceId, DeviceSet, Moment, Rung, SequenceId, TaskId};
 
@@ -301,6 +302,7 @@ impl<H: Host> Scheduler<H> {
         match session {
             Some(session) if epoch == run.epoch && !hold.is_lost => {
                 let (device, rung) = (run.device, held.key.rung);
+                self.ledger.passes_to(held.lease, Holder::Hold);
                 hold.place = Place::Open { device, rung, session: Some((held, session)) };
             }
             unusable => {

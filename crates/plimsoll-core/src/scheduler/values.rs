@@ -10,7 +10,7 @@ use super::state::{Phase, Run, RunId};
 use super::{Host, Scheduler};
 use crate::error::SubmitRefusal;
 use crate::health::Ailment;
-use crate::ledger::LeaseId;
+use crate::ledger::{Holder, LeaseId};
 use crate::profile::Cell;
 use crate::task::TaskSpec;
 use crate::{Bytes, DeviceId, Moment, Nanos, TaskId, ValueId};
@@ -243,6 +243,7 @@ impl<H: Host> Scheduler<H> {
                 source.needed_again_by += 1;
             }
         }
+        self.ledger.passes_to(lease, Holder::Value);
         let lying = Lying { device, bytes, lease, content };
         // What a device made before it was lost is lost with it.
         let is_there = epoch == self.device(device).epoch;

@@ -136,21 +136,41 @@ impl<H: Host> Scheduler<H> {
         };
         let open: SmallVec<[Portions; 4]> =
             grant.spec.ladder.iter().filter(is_open).map(|rung| rung.portions().iter().copied().collect()).collect();
-        let fits_after_runs =
-            |portions: &&Portions| portions.iter().all(|&(device, bytes)| !self.is_held_by_others(device, bytes));
-        if let Some(portions) = open.iter().find(fits_after_runs) {
-            for &(device, bytes) in portions {
-                if !self.a_task_comes_before(device, turn) {
-                    self.ledger.keep(device, bytes);
-                }
-            }
+        if let Some(portions) = open.iter().find(|portions| self.fits_after(portions, Waits::ForRuns)) {
+            return self.keep_for(turn, portions);
+        }
+        // Readers of values need memory too: nothing is kept from them.
+        if open.iter().any(|portions| self.fits_after(portions, Waits::ForValues)) {
             return;
         }
         for portions in &open {
-            if self.recall_for(now, priority, portions) {
+            let beside_holds = portions.iter().map(|&(device, bytes)| (device, bytes + self.ledger.holds(device)));
+            if self.recall_for(now, priority, &beside_holds.collect::<Portions>()) {
                 return;
             }
         }
+    }
+
+    /// Keeps bytes for a grant, but not from tasks that come before it.
+    fn keep_for(&mut self, turn: Moment, portions: &[(DeviceId, Bytes)]) {
+        for &(device, bytes) in portions {
+            if !self.a_task_comes_before(device, turn) {
+                self.ledger.keep(device, bytes);
+            }
+        }
+    }
+
+    fn fits_after(&self, portions: &[(DeviceId, Bytes)], waits: Waits) -> bool {
+        portions.iter().all(|&(device, bytes)| bytes <= self.left_after(device, waits))
+    }
+
+    /// The bytes of a device that will be left once what comes back by itself has, and everything idle went.
+    fn left_after(&self, device: DeviceId, waits: Waits) -> Bytes {
+        let stays = match waits {
+            Waits::ForRuns => self.ledger.values(device),
+            Waits::ForValues => Bytes::ZERO,
+        };
+        self.ledger.line(device) - (self.ledger.outside(device) + self.ledger.holds(device) + stays)
     }
 
     /// A task was put into this device's queue: if it comes before the grant that bytes are kept for, they are not.
@@ -237,6 +257,15 @@ impl<H: Host> Scheduler<H> {
             }
         }
     }
+}
+
+/// What a grant waits for that comes back by itself.
+#[derive(Copy, Clone)]
+enum Waits {
+    /// Runs that are under way.
+    ForRuns,
+    /// Those, and the readers of values that lie about.
+    ForValues,
 }
 
 /// What can be said of a grant that waits.

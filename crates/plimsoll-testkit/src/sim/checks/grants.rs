@@ -120,8 +120,9 @@ impl GrantWatch {
             return Ok(());
         }
         let ledger = world.core().ledger();
+        let lasts = |device| ledger.outside(device) + ledger.holds(device) + ledger.values(device);
         let fits = |rung: &GrantRung| {
-            rung.portions().iter().all(|&(device, bytes)| bytes <= ledger.line(device) - ledger.outside(device))
+            rung.portions().iter().all(|&(device, bytes)| bytes <= ledger.line(device) - lasts(device))
         };
         match owner.wish.spec.ladder.iter().position(fits) {
             Some(rung) => Err(format!("grants: {grant} waits although its rung {rung} fits and nothing runs")),

@@ -1,5 +1,6 @@
 //! Grants: who waits, who is given what, who has to step down, and when bytes are free.
 
+mod lasting;
 mod outside;
 mod recalls;
 mod rising;
