@@ -242,3 +242,28 @@ impl Needs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Numbers;
+
+    impl Host for Numbers {
+        type Job = ();
+        type Session = u8;
+        type Prepared = u8;
+    }
+
+    #[test]
+    fn nothing_that_has_to_be_dropped_is_lost() {
+        let mut discards: Discards<Numbers> = Discards::default();
+        assert!(discards.is_empty());
+        discards.extend(Discards { sessions: [1].into_iter().collect(), references: SmallVec::new() });
+        assert!(!discards.is_empty());
+        discards.extend(Discards { sessions: SmallVec::new(), references: [2].into_iter().collect() });
+        assert_eq!((&discards.sessions[..], &discards.references[..]), (&[1][..], &[2][..]));
+        let references: Discards<Numbers> = Discards { sessions: SmallVec::new(), references: discards.references };
+        assert!(!references.is_empty());
+    }
+}

@@ -226,6 +226,24 @@ fn what_failed_is_forgotten_when_asked_of_one_workload_or_of_all() {
     assert_eq!(saved(&mut scheduler, second(1)).failures().iter().count(), 0, "nor is it saved");
 }
 
+/// What is yet to be saved of other workloads is not lost, and whoever waited because of it goes on.
+#[test]
+fn forgetting_takes_nothing_from_others_and_frees_who_waits() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    let other = TaskSpec::new(scheduler.register("other"), gpu_or_cpu(), 10);
+    for each in [&spec, &other] {
+        run_out_on_the_gpu(&mut scheduler, second(1), each);
+    }
+    scheduler.device_faulted(second(1), CPU, Ailment::Lost);
+    scheduler.submit(second(1), other.clone(), ()).unwrap();
+    assert!(scheduler.take(second(1), GPU).is_none(), "the CPU may come back");
+    scheduler.forget_failures(second(1), Some(other.workload));
+    assert!(scheduler.take(second(1), GPU).is_some());
+    let profile = saved(&mut scheduler, second(1));
+    assert_eq!(profile.failures().iter().map(|failed| failed.key().workload()).collect::<Vec<_>>(), ["w"]);
+}
+
 /// The second of two equal tasks is chosen for from memory; that must not remember what was forgotten.
 #[test]
 fn after_forgetting_the_next_task_is_chosen_for_anew() {
@@ -282,6 +300,20 @@ fn the_first_task_goes_by_what_was_saved() {
     next.submit(second(1), spec, ()).unwrap();
     let run = next.take(second(1), CPU).expect("it is known to be faster");
     assert_eq!((run.estimate.run, run.estimate.measured), (Nanos::millis(1), true));
+}
+
+#[test]
+fn a_set_is_planned_by_what_was_saved() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(4));
+    scheduler.teach(spec.workload, "cpu", CPU, 10, Nanos::millis(1));
+    let profile = saved(&mut scheduler, second(1));
+    let (mut next, spec) = restarted(&profile, 60);
+    next.config.lookahead = 50;
+    let task = crate::scheduler::SetTask { spec, job: (), after: Default::default() };
+    let ids = next.submit_all(second(1), vec![task; 4]).unwrap();
+    assert!(ids.iter().all(|id| next.tasks.get(*id).is_some_and(|state| state.planned.is_some())));
 }
 
 /// Those that are queued on a device were chosen for before anything was known.

@@ -5,6 +5,7 @@ mod changes;
 mod deadlines;
 mod estimates;
 mod events;
+mod eviction;
 mod faults;
 mod grants;
 mod holds;

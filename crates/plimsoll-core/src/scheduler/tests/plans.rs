@@ -88,3 +88,60 @@ fn nobody_steals_what_is_planned_elsewhere_while_the_plan_holds() {
         assert_eq!(scheduler.take(Moment(now), OTHER).is_some(), is_stolen, "at {now}");
     }
 }
+
+/// When the plan of this set lapses, handed in at one second.
+fn lapses(scheduler: &mut Scheduler<Nothing>, set: Vec<SetTask<()>>) -> Nanos {
+    let now = Moment(Nanos::seconds(1).0);
+    let ids = scheduler.submit_all(now, set).expect("there is space");
+    scheduler.tasks.get(ids[0]).and_then(|state| state.planned).expect("it is planned").valid_until.since(now)
+}
+
+#[test]
+fn a_plan_lapses_a_quarter_and_a_millisecond_after_it_should_be_done() {
+    let (mut scheduler, spec) = two_gpus(50);
+    let set = set(&spec, 4);
+    assert_eq!(lapses(&mut scheduler, set), Nanos::micros(4_750), "three on the fast one, in three milliseconds");
+}
+
+/// Of rungs that give the same answer the fastest is planned with, of others the best.
+#[test]
+fn a_plan_counts_with_the_rung_that_will_be_used() {
+    let rung = |name| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(10)));
+    let half = crate::Quality::new(0.5);
+    for (cheap, expected) in [(rung("cheap"), Nanos::millis(6)), (rung("cheap").with_quality(half), Nanos::millis(21))]
+    {
+        let (mut scheduler, spec) = two_gpus(50);
+        let ladder = Ladder::from(vec![rung("good"), cheap]);
+        let spec = TaskSpec { ladder, quality_min: half, devices: crate::DeviceSet::only(GPU), ..spec };
+        scheduler.teach(spec.workload, "good", GPU, 10, Nanos::millis(4));
+        scheduler.teach(spec.workload, "cheap", GPU, 10, Nanos::millis(1));
+        assert_eq!(lapses(&mut scheduler, set(&spec, 4)), expected);
+    }
+}
+
+/// The last of the set is the first of a chain: it stands first in its queue, and the chain waits for it.
+#[test]
+fn tasks_of_a_set_stand_in_the_order_of_its_plan_and_wait_for_each_other() {
+    let (mut scheduler, spec) = two_gpus(50);
+    let mut tasks = set(&spec, 9);
+    for (at, before) in [(6, 5), (7, 6), (8, 7)] {
+        tasks[at].after.push(before);
+    }
+    let ids = scheduler.submit_all(Moment::START, tasks).expect("there is space");
+    let queues = [GPU, OTHER].map(|device| scheduler.queued(device).map(|(task, _)| task).collect::<Vec<_>>());
+    assert_eq!(queues.iter().map(Vec::len).sum::<usize>(), 6, "the other three wait");
+    let with_head = queues.iter().find(|queue| queue.contains(&ids[5])).expect("it is queued");
+    assert!(with_head.len() > 1 && with_head[0] == ids[5], "{queues:?}");
+}
+
+#[test]
+fn a_set_is_taken_in_as_a_whole_or_not_at_all() {
+    let (mut scheduler, spec) = two_gpus(0);
+    scheduler.config.queue_limit = 4;
+    scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    let (refusal, back) = scheduler.submit_all(Moment::START, set(&spec, 4)).unwrap_err();
+    assert_eq!((refusal, back.len()), (crate::SubmitRefusal::QueueFull { limit: 4 }, 4));
+    assert_eq!(scheduler.unsettled(), 1);
+    assert_eq!(scheduler.submit_all(Moment::START, set(&spec, 3)).map(|ids| ids.len()).ok(), Some(3));
+    assert!(scheduler.is_full());
+}
