@@ -65,3 +65,22 @@ fn a_deadline_ends_a_task_when_it_passes_started_or_not() {
     settle(&mut scheduler, Moment(70), &run, None);
     scheduler.check_at_rest().unwrap();
 }
+
+/// Whoever calls `tick` sleeps until then: the next moment is the earliest of all.
+#[test]
+fn the_next_tick_is_the_first_thing_that_is_due() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let base = spec(&mut scheduler, on_gpu(1));
+    let second = |n: u64| Moment(Nanos::seconds(n).0);
+    assert_eq!(scheduler.next_tick(), None);
+    scheduler.device_faulted(second(1), GPU, crate::Ailment::Lost);
+    scheduler.drain_orders();
+    for at in [2, 5] {
+        scheduler.submit(second(at), base.clone(), ()).unwrap();
+    }
+    assert_eq!(scheduler.next_tick(), Some(second(62)), "the first of them gives up on its device");
+    for deadline in [40, 30, 70] {
+        scheduler.submit(second(6), TaskSpec { deadline: Some(second(deadline)), ..base.clone() }, ()).unwrap();
+    }
+    assert_eq!(scheduler.next_tick(), Some(second(30)));
+}

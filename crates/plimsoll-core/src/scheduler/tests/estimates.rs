@@ -157,3 +157,54 @@ fn listeners_are_told_where_a_task_was_placed_and_when_it_should_be_done() {
     let placed = What::Placed { task, rung: "any", device: CPU, finish: Moment(750) };
     assert!(scheduler.drain_events().iter().any(|event| event.at == Moment(50) && event.what == placed));
 }
+
+/// A figure that was learnt over many runs stays when the machine is busy for a moment; throughput follows it.
+#[test]
+fn shares_follow_what_a_device_gives_lately() {
+    let mut scheduler = a_box(Strategy::AdaptiveThroughput, 1);
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.teach(spec.workload, "any", GPU, 10, Nanos::millis(1));
+    for run_ms in [1, 1, 1, 1, 1, 10, 10, 10, 10] {
+        scheduler.submit(Moment(1), TaskSpec { devices: DeviceSet::only(CPU), ..spec.clone() }, ()).unwrap();
+        let run = start(&mut scheduler, Moment(1), CPU.0);
+        let measured = Measured { run: Nanos::millis(run_ms), ..Measured::default() };
+        scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+    }
+    for _ in 0..90 {
+        scheduler.submit(Moment(3), spec.clone(), ()).unwrap();
+    }
+    assert_eq!(depths(&scheduler), [52, 38], "two slots at 0.69 of the GPU's one");
+}
+
+/// A device was guessed to be of use; then the first task shows what it really takes.
+#[test]
+fn the_first_figures_of_a_device_move_what_was_queued_there_on_a_guess() {
+    for (strategy, moves) in [(Strategy::EarliestFinish, true), (Strategy::RoundRobin, false)] {
+        let mut scheduler = a_box(strategy, 2);
+        let spec = spec(&mut scheduler, on_gpu(10));
+        scheduler.teach(spec.workload, "gpu", DeviceId(2), 10, Nanos::millis(1));
+        for _ in 0..20 {
+            scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+        }
+        let before = depths(&scheduler)[GPU.index()];
+        assert!(before > 2, "{before}");
+        let run = start(&mut scheduler, Moment(1), GPU.0);
+        let measured = Measured { run: Nanos::seconds(1), ..Measured::default() };
+        scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+        assert_eq!(depths(&scheduler)[GPU.index()], if moves { 0 } else { before - 1 }, "{strategy}");
+        scheduler.check_invariants().unwrap();
+    }
+}
+
+/// It declared nothing and took something: that is no factor by which others could be off.
+#[test]
+fn a_task_that_declares_nothing_says_nothing_of_those_that_do() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let none = spec(&mut scheduler, anywhere(0));
+    scheduler.submit(Moment(1), none.clone(), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    let measured = Measured { run: Nanos(1_000), peak: Some(Bytes(50)), ..Measured::default() };
+    scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+    let some = TaskSpec { ladder: anywhere(100), ..none };
+    assert_eq!(scheduler.why(Moment(3), &some)[0].estimate.map(|each| each.bytes), Some(Bytes(100)));
+}

@@ -45,3 +45,21 @@ fn the_life_of_a_device() {
     });
     assert!(tries.is_some() && !scheduler.health(GPU).may_return());
 }
+
+#[test]
+fn an_attempt_that_fails_and_one_that_nobody_waits_for_any_more() {
+    for (is_cancelled, expected) in
+        [(false, vec!["AttemptFailed", "Quarantined", "Placed"]), (true, vec!["AttemptFailed", "Quarantined"])]
+    {
+        let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+        let spec = spec(&mut scheduler, gpu_or_cpu());
+        scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos(5));
+        scheduler.teach(spec.workload, "cpu", CPU, 10, Nanos(500));
+        scheduler.submit(Moment(1), spec, ()).unwrap();
+        let run = start(&mut scheduler, Moment(1), GPU.0);
+        assert!(!is_cancelled || scheduler.cancel(Moment(1), run.task));
+        scheduler.listen(true);
+        settle(&mut scheduler, Moment(2), &run, Some(Fault::DeviceLost { detail: String::new() }));
+        assert_eq!(told(&mut scheduler), expected);
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scheduler::Order;
+use crate::scheduler::recover::ATTEMPTS_MAX;
 
 fn lost() -> Option<Fault> {
     Some(Fault::DeviceLost { detail: String::new() })
@@ -18,11 +19,14 @@ fn fail_on_the_gpu(scheduler: &mut Scheduler<Nothing>, now: Moment) -> Nanos {
     scheduler.check_invariants().unwrap();
     let at = match scheduler.drain_orders()[..] {
         [Order::Reopen(GPU)] => now,
-        [] => scheduler.health(GPU).retry_at().expect("it is tried again"),
+        [] => {
+            let at = scheduler.health(GPU).retry_at().expect("it is tried again");
+            scheduler.tick(at);
+            assert_eq!(scheduler.drain_orders(), [Order::Reopen(GPU)]);
+            at
+        }
         ref other => panic!("{other:?}"),
     };
-    scheduler.tick(at);
-    scheduler.drain_orders();
     scheduler.device_opened(at, GPU);
     at.since(now)
 }
@@ -54,6 +58,23 @@ fn one_task_that_fails_over_and_over_is_one_fault() {
         assert_eq!(scheduler.drain_orders(), [Order::Reopen(GPU)], "attempt {at}");
         scheduler.device_opened(Moment(at), GPU);
     }
+}
+
+#[test]
+fn a_task_is_tried_sixteen_times_and_no_more() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(10));
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    for _ in 0..ATTEMPTS_MAX {
+        assert!(errors(&mut scheduler).is_empty());
+        let run = start(&mut scheduler, Moment(1), GPU.0);
+        settle(&mut scheduler, Moment(1), &run, lost());
+        scheduler.device_opened(Moment(1), GPU);
+    }
+    let ended = errors(&mut scheduler);
+    let [crate::TaskError::Exhausted { attempts }] = &ended[..] else { panic!("{ended:?}") };
+    assert_eq!(attempts.len(), ATTEMPTS_MAX);
+    scheduler.check_at_rest().unwrap();
 }
 
 #[test]

@@ -186,3 +186,67 @@ fn what_is_known_to_take_more_than_it_declares_leaves_sooner() {
     others_leave(&mut scheduler, Moment(3), DeviceId(0), 399);
     assert_eq!(depths(&scheduler), [0, 2]);
 }
+
+#[test]
+fn a_queue_has_no_more_places_than_there_are_ids() {
+    let config = Config { queue_limit: usize::MAX, ..Config::default() };
+    let scheduler: Scheduler<Nothing> = Scheduler::new(config, Moment::START);
+    assert_eq!(scheduler.config().queue_limit, TaskId::PLACES_MAX);
+}
+
+#[test]
+fn all_that_is_left_ends_with_the_reason_given() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(1));
+    for _ in 0..3 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    let run = start(&mut scheduler, Moment(1), 0);
+    scheduler.end_those(Moment(2), &crate::TaskError::Cancelled, |()| false);
+    assert!(errors(&mut scheduler).is_empty(), "none was meant");
+    scheduler.end_all(Moment(2), &crate::TaskError::ShutDown);
+    let ended = errors(&mut scheduler);
+    assert!(ended.len() == 3 && ended.iter().all(|error| matches!(error, crate::TaskError::ShutDown)), "{ended:?}");
+    settle(&mut scheduler, Moment(3), &run, None);
+    scheduler.check_at_rest().unwrap();
+}
+
+/// The host drains endings, orders and discards only when there are any.
+#[test]
+fn there_is_news_exactly_while_something_is_to_be_done_about_it() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(1));
+    assert!(!scheduler.has_news());
+    let task = scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    assert!(scheduler.cancel(Moment(1), task) && scheduler.has_news());
+    assert_eq!((scheduler.drain_endings().len(), scheduler.has_news()), (1, false));
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), 1);
+    settle(&mut scheduler, Moment(2), &run, None);
+    scheduler.discard_warm();
+    assert!(scheduler.has_news() && scheduler.drain_discards().sessions.len() == 1 && !scheduler.has_news());
+    scheduler.device_faulted(Moment(3), GPU, crate::Ailment::Lost);
+    assert!(scheduler.has_news() && scheduler.drain_orders().len() == 1 && !scheduler.has_news());
+}
+
+#[test]
+fn sessions_that_are_one_too_many_or_of_an_older_epoch_are_given_out_to_be_closed() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let base = spec(&mut scheduler, anywhere(1));
+    let run = |scheduler: &mut Scheduler<Nothing>, shape| {
+        let session = SessionShape { params: 0, shape };
+        scheduler.submit(Moment(1), TaskSpec { session, ..base.clone() }, ()).unwrap();
+        start(scheduler, Moment(1), 0)
+    };
+    for shape in 0..=crate::sessions::WARM_MAX as u64 {
+        let run = run(&mut scheduler, shape);
+        settle(&mut scheduler, Moment(1), &run, None);
+    }
+    assert_eq!(scheduler.drain_discards().sessions.len(), 1);
+    let under_way = run(&mut scheduler, 1_000);
+    scheduler.discard_warm();
+    scheduler.drain_discards();
+    settle(&mut scheduler, Moment(2), &under_way, None);
+    assert_eq!(scheduler.drain_discards().sessions.len(), 1);
+    scheduler.check_at_rest().unwrap();
+}

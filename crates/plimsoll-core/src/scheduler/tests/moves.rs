@@ -86,3 +86,15 @@ fn a_task_is_stranded_once_however_often_it_is() {
         scheduler.check_invariants().unwrap();
     }
 }
+
+/// Somebody outside took the memory that a queued task counted on; a lower rung fits where it stands.
+#[test]
+fn a_task_that_no_longer_fits_steps_down_where_it_is() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)));
+    let spec = spec(&mut scheduler, Ladder::from(vec![rung("full", 600), rung("strip", 100)]));
+    let task = scheduler.submit(Moment(1), spec, ()).unwrap();
+    assert_eq!(scheduler.queued(GPU).collect::<Vec<_>>(), [(task, 0)]);
+    let (_lease, _) = scheduler.lease(Moment(2), &[(GPU, Bytes(500))]).unwrap();
+    assert_eq!(scheduler.take(Moment(3), GPU).map(|run| (run.task, run.rung)), Some((task, 1)));
+}

@@ -72,3 +72,17 @@ fn a_task_that_has_to_prepare_is_passed_over_only_so_often() {
     }
     panic!("it never started");
 }
+
+/// Nothing is ready, so something is prepared: for the first in the queue.
+#[test]
+fn of_those_that_have_to_prepare_the_first_in_the_queue_begins() {
+    let mut slot = Slot::new();
+    let normal = slot.submit(2, Priority::Normal, None);
+    let critical = slot.submit(3, Priority::Critical, None);
+    let high = slot.submit(4, Priority::High, None);
+    let ready = slot.submit(1, Priority::Normal, None);
+    assert_eq!([slot.next(), slot.next(), slot.next(), slot.next()], [critical, high, ready, normal]);
+    let high = slot.submit(5, Priority::High, None);
+    let normal = slot.submit(6, Priority::Normal, None);
+    assert_eq!([slot.next(), slot.next()], [high, normal]);
+}

@@ -1,7 +1,7 @@
 //! Quality: a lower one is taken only while a better one does not fit, or would be too late.
 
 use super::*;
-use crate::{Quality, TaskId};
+use crate::{Quality, Refusal, TaskId};
 
 /// A good rung of 500 bytes that takes 4 ms, and one half as good, of 10 bytes, that takes 1 ms.
 fn good_or_cheap(scheduler: &mut Scheduler<Nothing>) -> TaskSpec {
@@ -46,6 +46,7 @@ fn a_lower_quality_is_taken_while_the_better_does_not_fit_and_left_again() {
     let queued = scheduler.submit(Moment(3), spec.clone(), ()).unwrap();
     scheduler.return_grant(Moment(4), lease);
     assert_eq!(started_rung(&mut scheduler, 4, queued), "good", "it was queued for the cheap one");
+    scheduler.check_invariants().unwrap();
     let later = scheduler.submit(Moment(5), spec, ()).unwrap();
     assert_eq!(started_rung(&mut scheduler, 5, later), "good");
 }
@@ -57,6 +58,8 @@ fn a_lower_quality_is_taken_if_the_better_would_be_too_late() {
     let within = |span: Nanos| TaskSpec { deadline: Some(Moment(9) + span), ..spec.clone() };
     let soon = scheduler.submit(Moment(9), within(Nanos::millis(2)), ()).unwrap();
     assert_eq!(started_rung(&mut scheduler, 9, soon), "cheap");
+    let just = scheduler.submit(Moment(9), within(Nanos::millis(4)), ()).unwrap();
+    assert_eq!(started_rung(&mut scheduler, 9, just), "good", "at the deadline is in time");
     let late = scheduler.submit(Moment(9), within(Nanos::millis(20)), ()).unwrap();
     assert_eq!(started_rung(&mut scheduler, 9, late), "good");
 }
@@ -132,4 +135,18 @@ fn memory_that_comes_late_is_used_all_the_same() {
     assert_eq!(queued_for(&scheduler), [(task, 1)]);
     scheduler.return_grant(late, lease);
     assert_eq!(started_rung(&mut scheduler, late.0, task), "good");
+}
+
+#[test]
+fn why_says_what_was_wrong_with_the_other_quality() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = good_or_cheap(&mut scheduler);
+    let on_gpu = |scheduler: &mut Scheduler<Nothing>| {
+        let why = scheduler.why(Moment(1), &spec).into_iter().filter(|candidate| candidate.device == GPU);
+        why.map(|candidate| (candidate.rung, candidate.refusal)).collect::<Vec<_>>()
+    };
+    assert_eq!(on_gpu(&mut scheduler), [("good", None), ("cheap", Some(Refusal::BetterQualityFits))]);
+    let (_lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    let by = scheduler.config().memory_wait_max + Nanos::millis(4);
+    assert_eq!(on_gpu(&mut scheduler), [("cheap", None), ("good", Some(Refusal::FinishesLater { by }))]);
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ContentKey;
 use crate::residency::WINDOW;
+use crate::scheduler::ReferenceTurn;
 use crate::task::ReferenceUse;
 
 fn with_references(scheduler: &mut Scheduler<Nothing>) -> TaskSpec {
@@ -116,4 +117,50 @@ fn everything_warm_goes_when_that_is_asked_for() {
     assert_eq!((discards.sessions.len(), discards.references.len()), (1, 2));
     assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
     scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn a_reference_of_an_older_epoch_is_given_out_when_its_last_user_ends() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    scheduler.submit(Moment(1), using(&spec, [7], false), ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    scheduler.prepared(run.run, 0, ());
+    scheduler.discard_warm();
+    assert!(scheduler.drain_discards().is_empty(), "it is in use");
+    settle(&mut scheduler, Moment(2), &run, None);
+    assert_eq!(scheduler.drain_discards().references.len(), 1);
+    assert_eq!(scheduler.ledger().promised(CPU), Bytes::ZERO);
+}
+
+#[test]
+fn what_is_prepared_once_is_there_for_all_and_those_who_wait_are_woken() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    for _ in 0..2 {
+        scheduler.submit(Moment(1), using(&spec, [7, 8], false), ()).unwrap();
+    }
+    let first = start(&mut scheduler, Moment(1), CPU.0);
+    assert!(matches!(first.references[..], [ReferenceTurn::Prepare, ReferenceTurn::Prepare]));
+    assert!(scheduler.take(Moment(1), CPU).is_none(), "nothing is prepared twice");
+    (0..2).for_each(|which| {
+        scheduler.drain_wakes();
+        scheduler.prepared(first.run, which, ());
+        assert!(scheduler.drain_wakes().contains(CPU));
+    });
+    let second = start(&mut scheduler, Moment(2), CPU.0);
+    assert!(matches!(second.references[..], [ReferenceTurn::Ready(()), ReferenceTurn::Ready(())]));
+}
+
+/// The task that prepares it need not know of the handle.
+#[test]
+fn content_with_a_handle_is_held_whoever_prepares_it() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = with_references(&mut scheduler);
+    scheduler.pin(ContentKey(7));
+    run(&mut scheduler, 1, using(&spec, [7], false));
+    for other in 0..2 * WINDOW as u64 {
+        run(&mut scheduler, 2 + other, using(&spec, [100 + u128::from(other)], false));
+    }
+    assert_eq!(kept(&scheduler), WINDOW + 1);
 }

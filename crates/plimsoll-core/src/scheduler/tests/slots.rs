@@ -65,3 +65,28 @@ fn a_device_all_of_whose_slots_hang_says_so_everywhere() {
     assert_eq!(scheduler.health(ONLY), Health::Well);
     assert!(scheduler.take(now, ONLY).is_some(), "the tasks that had to wait go on");
 }
+
+/// It has nothing of its own to do, but may steal.
+#[test]
+fn a_slot_that_hung_is_woken_when_it_comes_back() {
+    let (mut scheduler, spec) = watched(1, 1);
+    let runs = hang(&mut scheduler, &spec, 1);
+    assert!(scheduler.cancel(Moment(3) + Nanos::seconds(60), runs[0].task));
+    scheduler.drain_wakes();
+    settle(&mut scheduler, Moment(4) + Nanos::seconds(60), &runs[0], None);
+    assert!(scheduler.drain_wakes().contains(ONLY));
+    scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn the_next_tick_is_when_the_first_run_counts_as_stalled() {
+    let (mut scheduler, spec) = watched(2, 2);
+    scheduler.teach(spec.workload, "gpu", ONLY, 10, Nanos::millis(1));
+    for at in [1, 2] {
+        let now = Moment(Nanos::millis(at).0);
+        scheduler.submit(now, spec.clone(), ()).unwrap();
+        start(&mut scheduler, now, ONLY.0);
+    }
+    let stalled = Moment(Nanos::millis(1 + 8).0) + STALL;
+    assert_eq!(scheduler.next_tick(), Some(stalled), "eight times what it should take, and the device's patience");
+}

@@ -1,6 +1,7 @@
 //! Stealing: a device with nothing to do takes over what it would finish sooner, if that is worth looking for.
 
 use super::*;
+use crate::event::What;
 
 const THIEF: DeviceId = DeviceId(1);
 const OWNER: DeviceId = DeviceId(0);
@@ -60,4 +61,67 @@ fn where_shares_are_kept_nobody_steals() {
         scheduler.config.strategy = strategy;
         assert_eq!(scheduler.take(Moment::START, THIEF).is_some(), steals, "{strategy}");
     }
+}
+
+#[test]
+fn a_thief_steals_where_most_is_gained_and_listeners_hear_of_it() {
+    for longest in [0, 1, 2] {
+        let mut scheduler: Scheduler<Nothing> =
+            Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+        let devices = [0; 4].map(|_| scheduler.add_device(exact(DeviceKind::Gpu, 1, 1_000)));
+        let [owners @ .., thief] = devices;
+        let spec = spec(&mut scheduler, on_gpu(10));
+        for (at, owner) in owners.into_iter().enumerate() {
+            scheduler.teach(spec.workload, "gpu", owner, 10, Nanos::micros(100));
+            scheduler.device_opened(Moment::START, owner);
+            let spec = TaskSpec { devices: [owner, thief].into_iter().collect(), ..spec.clone() };
+            for _ in 0..if at == longest { 9 } else { 4 } {
+                scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+            }
+        }
+        scheduler.teach(spec.workload, "gpu", thief, 10, Nanos::micros(100));
+        scheduler.device_opened(Moment::START, thief);
+        scheduler.listen(true);
+        let task = scheduler.take(Moment::START, thief).expect("all have a long queue").task;
+        let moved = What::Moved { task, from: owners[longest], to: thief };
+        assert!(scheduler.drain_events().iter().any(|event| event.what == moved), "from {longest}");
+    }
+}
+
+/// A guess is no reason to take over what somebody is known to be able to do.
+#[test]
+fn a_device_without_figures_steals_only_from_others_without() {
+    for (owner_is_known, thief_is_known, steals) in
+        [(true, true, true), (true, false, false), (false, true, true), (false, false, true)]
+    {
+        let (mut scheduler, spec) = queued(1, 0, on_gpu(10));
+        let forget = |scheduler: &mut Scheduler<Nothing>, device| {
+            scheduler.workloads.cell_mut(spec.workload, "gpu", device).cost = crate::profile::Cell::default();
+        };
+        scheduler.device_faulted(Moment::START, THIEF, crate::Ailment::Lost);
+        (!owner_is_known).then(|| forget(&mut scheduler, OWNER));
+        for _ in 0..5 {
+            scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+        }
+        (!thief_is_known).then(|| forget(&mut scheduler, THIEF));
+        scheduler.device_opened(Moment::START, THIEF);
+        let stolen = scheduler.take(Moment::START, THIEF).is_some();
+        assert_eq!(stolen, steals, "owner {owner_is_known}, thief {thief_is_known}");
+    }
+}
+
+#[test]
+fn a_thief_without_the_memory_or_that_is_not_to_be_trusted_leaves_all_where_it_is() {
+    let (mut scheduler, _) = queued(1, 5, on_gpu(500));
+    let (lease, _) = scheduler.lease(Moment::START, &[(THIEF, Bytes(600))]).unwrap();
+    assert!(scheduler.take(Moment::START, THIEF).is_none());
+    assert_eq!(depths(&scheduler), [5, 0]);
+    scheduler.release(Moment::START, lease);
+    let suspicion = scheduler.suspect(THIEF);
+    assert!(scheduler.take(Moment::START, THIEF).is_none());
+    scheduler.cleared(suspicion);
+    scheduler.device_faulted(Moment::START, THIEF, crate::Ailment::Lost);
+    assert!(scheduler.take(Moment::START, THIEF).is_none());
+    scheduler.device_opened(Moment::START, THIEF);
+    assert!(scheduler.take(Moment::START, THIEF).is_some());
 }

@@ -128,6 +128,7 @@ fn a_lease_that_comes_back_wakes_those_who_wait_for_memory() {
     scheduler.drain_wakes();
     scheduler.return_grant(Moment(3), lease);
     assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU), "nobody else has anything to start");
+    scheduler.check_invariants().unwrap();
     scheduler.return_grant(Moment(3), lease);
     assert!(scheduler.drain_wakes().is_empty(), "it came back once");
 }
@@ -140,4 +141,30 @@ fn a_device_that_is_back_is_woken() {
     scheduler.drain_wakes();
     scheduler.device_opened(Moment(2), GPU);
     assert_eq!(scheduler.drain_wakes(), DeviceSet::only(GPU));
+}
+
+/// The slot that ends a run looks for the next one itself.
+#[test]
+fn a_run_that_ends_wakes_nobody_where_there_is_no_other_slot_or_nothing_to_do() {
+    for (device, queued) in [(GPU, 2), (CPU, 1)] {
+        let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+        let spec = TaskSpec { devices: DeviceSet::only(device), ..spec(&mut scheduler, anywhere(10)) };
+        scheduler.teach(spec.workload, "any", device, 10, Nanos::micros(1));
+        for _ in 0..queued {
+            scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+        }
+        let run = start(&mut scheduler, Moment(1), device.0);
+        scheduler.drain_wakes();
+        settle(&mut scheduler, Moment(2), &run, None);
+        assert!(scheduler.drain_wakes().is_empty(), "{device}");
+    }
+}
+
+#[test]
+fn a_run_that_ends_before_a_long_queue_wakes_idle_devices_too() {
+    let mut scheduler = a_long_queue();
+    let run = start(&mut scheduler, Moment(1), GPU.0);
+    scheduler.drain_wakes();
+    settle(&mut scheduler, Moment(Nanos::millis(10).0), &run, None);
+    assert!(scheduler.drain_wakes().contains(THIEF));
 }
