@@ -117,6 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn throughput_is_a_moving_average() {
+        let mut stats = DeviceStats::default();
+        for (units, took) in [(100, Nanos::millis(100)), (200, Nanos::millis(100)), (0, Nanos::ZERO)] {
+            let before = stats.units_per_second;
+            stats.completed(units, took, 1);
+            assert!(before.is_none_or(|before| stats.units_per_second.is_some_and(|after| after > before)));
+        }
+        stats.units_per_second = Some(1_000.0);
+        stats.completed(200, Nanos::millis(100), 1);
+        let average = stats.report(Nanos::seconds(1), 1, 0).units_per_second;
+        assert!((average - 1_100.0).abs() < 1e-6, "a tenth of the way to 2,000: {average}");
+    }
+
+    #[test]
     fn nothing_is_busy_before_any_time_has_passed() {
         assert_eq!(DeviceStats::default().report(Nanos::ZERO, 2, 0).busy_share, 0.0);
     }

@@ -318,5 +318,6 @@ mod tests {
         }
         table.discard(id);
         assert_eq!(table.standing(id), Standing::Ended);
+        assert_eq!(table.standing(TaskId::new(3, 0, 1)), Standing::Unknown, "the place is vacant");
     }
 }

@@ -327,6 +327,11 @@ mod tests {
         assert_eq!("1.5g".parse(), Ok(Bytes(3 << 29)));
         assert_eq!(" 10 GB ".parse(), Ok(Bytes(10_000_000_000)));
         assert_eq!("512".parse(), Ok(Bytes(512)));
+        assert_eq!(["1k", "1M", "1GiB", "1T"].map(str::parse), [10, 20, 30, 40].map(|bits| Ok(Bytes(1 << bits))));
+        assert_eq!(
+            ["1KB", "1mb", "1GB", "1TB"].map(str::parse),
+            [3, 6, 9, 12].map(|zeros| Ok(Bytes(10_u64.pow(zeros))))
+        );
         for wrong in ["", "MiB", "12 parsecs", "-1", "1e400", "99999999999999T", "1.2.3"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
         }

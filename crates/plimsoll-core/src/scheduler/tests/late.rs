@@ -1,6 +1,8 @@
 //! Faults that come when nobody waits for the result any more, or while other runs are under way.
 
 use super::*;
+use crate::error::{Attempt, Setback};
+use crate::event::{FaultKind, What};
 use crate::scheduler::{Order, Settled};
 use crate::{Ailment, MemoryMoment, TaskId};
 
@@ -142,4 +144,21 @@ fn a_check_that_fails_in_quarantine_leaves_no_suspicion_behind() {
     assert!(!settled(&mut scheduler, 5, &second, Err(out_of_memory())));
     scheduler.device_opened(Moment(6), GPU);
     assert!(!scheduler.is_suspect(GPU), "it has proved itself since");
+}
+
+/// What was done while the device was under suspicion is done again, and the task's report says so.
+#[test]
+fn a_result_that_is_not_believed_is_an_attempt_like_others() {
+    let (mut scheduler, [first, _]) = two_runs();
+    let suspicion = scheduler.suspect(GPU);
+    scheduler.listen(true);
+    assert!(!settled(&mut scheduler, 3, &first, Ok(())));
+    let is_told = |what: &What| matches!(what, What::AttemptFailed { fault: FaultKind::Distrusted, .. });
+    assert!(scheduler.drain_events().iter().any(|event| is_told(&event.what)));
+    scheduler.cleared(suspicion);
+    let again = start(&mut scheduler, Moment(4), GPU.0);
+    assert_eq!(again.task, first.task);
+    let outcome = Outcome { result: Ok(()), session: None, measured: Measured::default() };
+    let Settled::Done(report) = scheduler.settle(Moment(5), again.run, outcome) else { panic!("it is done") };
+    assert!(matches!(report.attempts[..], [Attempt { device: GPU, setback: Setback::Distrusted, .. }]));
 }

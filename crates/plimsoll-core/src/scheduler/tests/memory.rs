@@ -99,10 +99,14 @@ fn leases_outside_are_waited_for_but_not_for_ever() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     let spec = spec(&mut scheduler, on_gpu(500));
     let (_lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
-    scheduler.submit(Moment(2), spec, ()).unwrap();
+    scheduler.submit(Moment(2), spec.clone(), ()).unwrap();
     assert!(scheduler.take(Moment(3), GPU).is_none());
     let patience = scheduler.config().memory_wait_max;
     assert_eq!(scheduler.next_tick(), Some(Moment(3) + patience));
+    let later = scheduler.submit(Moment(4), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(4), GPU).is_none());
+    assert_eq!(scheduler.next_tick(), Some(Moment(3) + patience), "the first of two");
+    assert!(scheduler.cancel(Moment(4), later) && errors(&mut scheduler).len() == 1);
     scheduler.tick(Moment(2) + patience);
     assert!(errors(&mut scheduler).is_empty(), "it waits");
     scheduler.tick(Moment(3) + patience);
@@ -285,4 +289,19 @@ fn what_never_fits_names_the_smallest_rung_and_the_largest_device() {
     scheduler.submit(Moment(1), spec, ()).unwrap();
     let ended = errors(&mut scheduler);
     assert!(matches!(ended[..], [TaskError::NeverFits { needed: Bytes(600), line: Bytes(500), .. }]), "{ended:?}");
+}
+
+/// Neither rung fits; each is waited for as long as the other.
+#[test]
+fn the_next_rung_has_a_wait_of_its_own() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)));
+    let spec = spec(&mut scheduler, Ladder::from(vec![rung("full", 600), rung("strip", 300)]));
+    let (_lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(800))]).unwrap();
+    let task = scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    let late = Moment(2) + scheduler.config().memory_wait_max;
+    scheduler.tick(late);
+    scheduler.tick(late + Nanos(1));
+    assert_eq!(scheduler.queued(GPU).collect::<Vec<_>>(), [(task, 1)]);
 }

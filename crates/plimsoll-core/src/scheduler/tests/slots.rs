@@ -89,4 +89,8 @@ fn the_next_tick_is_when_the_first_run_counts_as_stalled() {
     }
     let stalled = Moment(Nanos::millis(1 + 8).0) + STALL;
     assert_eq!(scheduler.next_tick(), Some(stalled), "eight times what it should take, and the device's patience");
+    scheduler.tick(stalled - Nanos(1));
+    assert!(scheduler.health(ONLY).is_well());
+    scheduler.tick(stalled);
+    assert_eq!(scheduler.health(ONLY).ailment(), Some(Ailment::Stalled));
 }

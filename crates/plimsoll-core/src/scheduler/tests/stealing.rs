@@ -119,7 +119,9 @@ fn a_thief_without_the_memory_or_that_is_not_to_be_trusted_leaves_all_where_it_i
     scheduler.release(Moment::START, lease);
     let suspicion = scheduler.suspect(THIEF);
     assert!(scheduler.take(Moment::START, THIEF).is_none());
+    scheduler.drain_wakes();
     scheduler.cleared(suspicion);
+    assert!(scheduler.drain_wakes().contains(THIEF), "it may start again");
     scheduler.device_faulted(Moment::START, THIEF, crate::Ailment::Lost);
     assert!(scheduler.take(Moment::START, THIEF).is_none());
     scheduler.device_opened(Moment::START, THIEF);

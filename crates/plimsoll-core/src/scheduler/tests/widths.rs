@@ -30,14 +30,19 @@ impl Busy {
             while self.scheduler.device(ONLY).queue.len() < 3 {
                 self.scheduler.submit(self.now, self.spec.clone(), ()).unwrap();
             }
-            let run = start(&mut self.scheduler, self.now, ONLY.0);
-            self.now = self.now + Nanos::millis(10);
-            settle(&mut self.scheduler, self.now, &run, None);
+            self.run_one();
             if self.scheduler.width(ONLY) != before {
                 return;
             }
         }
         panic!("no other width was tried");
+    }
+
+    fn run_one(&mut self) {
+        let run = start(&mut self.scheduler, self.now, ONLY.0);
+        self.now = self.now + Nanos::millis(10);
+        let measured = Measured { run: Nanos::millis(10), ..Measured::default() };
+        self.scheduler.settle(self.now, run.run, Outcome { result: Ok(()), session: Some(()), measured });
     }
 
     /// The widths that were told since the last call.
@@ -62,4 +67,27 @@ fn a_device_that_was_opened_again_is_measured_anew() {
     assert_eq!((busy.scheduler.width(ONLY), busy.told()), (1, vec![1]));
     busy.run_until_width_changes();
     assert_eq!(busy.told(), [2]);
+}
+
+#[test]
+fn a_device_whose_queue_is_empty_is_not_measured() {
+    let mut busy = Busy::new();
+    for _ in 0..100 {
+        busy.scheduler.submit(busy.now, busy.spec.clone(), ()).unwrap();
+        busy.run_one();
+    }
+    assert_eq!((busy.scheduler.width(ONLY), busy.told()), (1, vec![]));
+}
+
+/// The new slot has to be told, and what it could have done before does not count against the device.
+#[test]
+fn a_slot_that_comes_into_use_is_woken_and_was_not_idle_before() {
+    let mut busy = Busy::new();
+    busy.run_until_width_changes();
+    let share = busy.scheduler.report(busy.now, ONLY).busy_share;
+    assert!(share > 0.99, "the one slot that was in use was always busy: {share}");
+    busy.scheduler.drain_wakes();
+    busy.scheduler.device_faulted(busy.now, ONLY, crate::Ailment::Lost);
+    busy.scheduler.device_opened(busy.now, ONLY);
+    assert!(busy.scheduler.drain_wakes().contains(ONLY));
 }
