@@ -250,20 +250,33 @@ mod tests {
     struct Numbers;
 
     impl Host for Numbers {
-        type Job = ();
+        type Job = u8;
         type Session = u8;
         type Prepared = u8;
+        type Value = u8;
+        type State = u8;
+    }
+
+    /// One thing of each kind, the others empty.
+    fn one_of_each() -> [Discards<Numbers>; 5] {
+        let mut all: [Discards<Numbers>; 5] = Default::default();
+        all[0].sessions.push(1);
+        all[1].references.push(2);
+        all[2].values.push(3);
+        all[3].jobs.push(4);
+        all[4].states.push(5);
+        all
     }
 
     #[test]
     fn nothing_that_has_to_be_dropped_is_lost() {
         let mut discards: Discards<Numbers> = Discards::default();
         assert!(discards.is_empty());
-        discards.extend(Discards { sessions: [1].into_iter().collect(), references: SmallVec::new() });
-        assert!(!discards.is_empty());
-        discards.extend(Discards { sessions: SmallVec::new(), references: [2].into_iter().collect() });
-        assert_eq!((&discards.sessions[..], &discards.references[..]), (&[1][..], &[2][..]));
-        let references: Discards<Numbers> = Discards { sessions: SmallVec::new(), references: discards.references };
-        assert!(!references.is_empty());
+        for one in one_of_each() {
+            assert!(!one.is_empty());
+            discards.extend(one);
+        }
+        let Discards { sessions, references, values, jobs, states } = discards;
+        assert_eq!([sessions, references, values, jobs, states].concat(), [1, 2, 3, 4, 5]);
     }
 }

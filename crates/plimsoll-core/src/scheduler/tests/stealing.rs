@@ -116,7 +116,7 @@ fn a_thief_without_the_memory_or_that_is_not_to_be_trusted_leaves_all_where_it_i
     let (lease, _) = scheduler.lease(Moment::START, &[(THIEF, Bytes(600))]).unwrap();
     assert!(scheduler.take(Moment::START, THIEF).is_none());
     assert_eq!(depths(&scheduler), [5, 0]);
-    scheduler.release(Moment::START, lease);
+    scheduler.return_grant(Moment::START, lease);
     let suspicion = scheduler.suspect(THIEF);
     assert!(scheduler.take(Moment::START, THIEF).is_none());
     scheduler.drain_wakes();
