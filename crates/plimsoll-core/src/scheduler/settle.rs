@@ -126,6 +126,7 @@ impl<H: Host> Scheduler<H> {
             session
         };
         self.return_leases(run, &state, session, held_state);
+        self.return_values(now, &state);
         let (finished, rest) = state.tasks.split_at(done.min(state.tasks.len()));
         let counted = if is_distrusted { 0 } else { self.still_run(finished, run) };
         self.learn_moves(state.device, &moves);

@@ -339,6 +339,8 @@ pub(super) struct Run {
     /// Bytes promised for a task of it while it runs, beyond session and references.
     pub(super) task_bytes: Bytes,
     pub(super) references: SmallVec<[PreparedKey; 1]>,
+    /// The leases of the values that it has in hand.
+    pub(super) reads: SmallVec<[LeaseId; 1]>,
     /// Bytes of its output that stay, and the promise of them.
     pub(super) value_bytes: Bytes,
     pub(super) value_lease: Option<LeaseId>,

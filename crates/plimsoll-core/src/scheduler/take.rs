@@ -132,7 +132,9 @@ impl<H: Host> Scheduler<H> {
             // What is made or read in place has its own promises.
             && spec.takes.is_empty()
             && run.value_lease.is_none()
+            && rung.value == Bytes::ZERO
             && run.hold.is_none()
+            && !spec.holds
             && rung.footprint.task + self.excess(run.device, spec, rung) <= run.task_bytes
             && keys.eq(run.references.iter().copied())
             && self.references_on(run.device, spec, rung) == Presence::Ready
@@ -347,7 +349,7 @@ impl<H: Host> Scheduler<H> {
         }
         let (held, session) = self.hold_session(task, at, device, &needs);
         let references = self.hold_references(task, device, &needs);
-        let values = self.tasks.get(task).map(|state| self.hold_values(&state.spec, device)).unwrap_or_default();
+        let (values, reads) = self.hold_values(task, device);
         let value_lease = (value_bytes > Bytes::ZERO)
             .then(|| self.ledger.reserve(device, value_bytes).expect("the whole footprint was checked before"));
         let run = RunId(self.runs.insert(Run {
@@ -358,6 +360,7 @@ impl<H: Host> Scheduler<H> {
             session: held,
             task_bytes: needs.task,
             references: needs.references,
+            reads,
             value_bytes,
             value_lease,
             hold,

@@ -27,6 +27,9 @@ pub enum ValueTurn<V> {
     Fetch(DeviceId, V),
 }
 
+/// The values of a run, in the order of its task's.
+pub(super) type ValueTurns<H> = SmallVec<[ValueTurn<<H as Host>::Value>; 1]>;
+
 /// A copy that a run made of a value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
@@ -73,15 +76,25 @@ impl<H: Host> Value<H> {
     }
 }
 
+/// A value that runs have in hand.
+struct Lent {
+    device: DeviceId,
+    runs: u32,
+    /// Nobody needs it but those runs.
+    is_gone: bool,
+}
+
 /// All values, and what copying one from device to device was measured to cost.
 pub(super) struct Values<H: Host> {
     known: FxHashMap<ValueId, Value<H>>,
+    /// What runs have in hand, by its lease: its bytes stay promised until the last of them is over.
+    lent: FxHashMap<LeaseId, Lent>,
     moves: FxHashMap<(DeviceId, DeviceId), Cell>,
 }
 
 impl<H: Host> Default for Values<H> {
     fn default() -> Self {
-        Self { known: FxHashMap::default(), moves: FxHashMap::default() }
+        Self { known: FxHashMap::default(), lent: FxHashMap::default(), moves: FxHashMap::default() }
     }
 }
 
@@ -97,7 +110,8 @@ impl<H: Host> Values<H> {
     }
 
     pub(super) fn leases(&self) -> usize {
-        self.known.values().filter(|value| value.lying.is_some()).count()
+        let gone = self.lent.values().filter(|lent| lent.is_gone).count();
+        self.known.values().filter(|value| value.lying.is_some()).count() + gone
     }
 }
 
@@ -197,10 +211,48 @@ impl<H: Host> Scheduler<H> {
     }
 
     fn drop_lying(&mut self, now: Moment, lying: Lying<H::Value>) {
-        self.give_back(lying.lease);
+        let device = lying.device;
+        if self.no_longer_lies(lying) {
+            self.wakes = self.wakes.with(device);
+            self.memory_freed(now);
+        }
+    }
+
+    /// Nobody needs it any more, or it is lost. Says whether its bytes are free: not while a run has it in hand.
+    fn no_longer_lies(&mut self, lying: Lying<H::Value>) -> bool {
         self.discarded.values.push(lying.content);
-        self.wakes = self.wakes.with(lying.device);
-        self.memory_freed(now);
+        match self.values.lent.get_mut(&lying.lease) {
+            Some(lent) => {
+                lent.is_gone = true;
+                false
+            }
+            None => {
+                self.give_back(lying.lease);
+                true
+            }
+        }
+    }
+
+    /// A run is over: it has its values in hand no more.
+    pub(super) fn return_values(&mut self, now: Moment, run: &Run) {
+        let mut is_freed = false;
+        for lease in &run.reads {
+            let Some(lent) = self.values.lent.get_mut(lease) else { continue };
+            lent.runs -= 1;
+            if lent.runs > 0 {
+                continue;
+            }
+            let (device, is_gone) = (lent.device, lent.is_gone);
+            self.values.lent.remove(lease);
+            if is_gone {
+                self.give_back(*lease);
+                self.wakes = self.wakes.with(device);
+                is_freed = true;
+            }
+        }
+        if is_freed {
+            self.memory_freed(now);
+        }
     }
 
     /// A run whose output stays has started: a handle to what it makes may be given up before it has made it.
@@ -273,14 +325,21 @@ impl<H: Host> Scheduler<H> {
         distance
     }
 
-    /// The values of a task for a run on a device.
-    pub(super) fn hold_values(&self, spec: &TaskSpec, on: DeviceId) -> SmallVec<[ValueTurn<H::Value>; 1]> {
-        let lying = spec.takes.iter().filter_map(|id| self.values.lying(*id));
-        let turn = |lying: &Lying<H::Value>| match lying.device == on {
-            true => ValueTurn::Here(lying.content.clone()),
-            false => ValueTurn::Fetch(lying.device, lying.content.clone()),
-        };
-        lying.map(turn).collect()
+    /// The values of a task for a run on a device, and the leases that it has in hand with them.
+    pub(super) fn hold_values(&mut self, task: TaskId, on: DeviceId) -> (ValueTurns<H>, SmallVec<[LeaseId; 1]>) {
+        let (mut turns, mut leases) = (SmallVec::new(), SmallVec::new());
+        let Some(state) = self.tasks.get(task) else { return (turns, leases) };
+        let Values { known, lent, .. } = &mut self.values;
+        for lying in state.spec.takes.iter().filter_map(|id| known.get(id)?.lying.as_ref()) {
+            turns.push(match lying.device == on {
+                true => ValueTurn::Here(lying.content.clone()),
+                false => ValueTurn::Fetch(lying.device, lying.content.clone()),
+            });
+            let unlent = Lent { device: lying.device, runs: 0, is_gone: false };
+            lent.entry(lying.lease).or_insert(unlent).runs += 1;
+            leases.push(lying.lease);
+        }
+        (turns, leases)
     }
 
     /// What copying values took.
@@ -356,8 +415,7 @@ impl<H: Host> Scheduler<H> {
             let Some(value) = self.values.known.get_mut(&id) else { continue };
             let Some(lying) = value.lying.take() else { continue };
             readers.extend(&value.readers);
-            self.give_back(lying.lease);
-            self.discarded.values.push(lying.content);
+            self.no_longer_lies(lying);
         }
         readers.sort_unstable();
         readers.dedup();

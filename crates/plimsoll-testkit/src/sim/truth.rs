@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use plimsoll_core::event::FaultKind;
 use plimsoll_core::task::SessionShape;
-use plimsoll_core::{Bytes, DeviceId, Moment, Nanos, TaskError, TaskId, TaskSpec, WorkloadId};
+use plimsoll_core::{Bytes, DeviceId, Moment, Nanos, SequenceId, TaskError, TaskId, TaskSpec, ValueId, WorkloadId};
 
 /// One device's bytes.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,24 @@ impl Drop for Allocation {
 pub struct VirtualSession {
     pub(super) _bytes: Allocation,
     pub(super) made_for: MadeFor,
+    /// The sequence that owns it, and what it holds of that.
+    pub(super) holds: Option<(SequenceId, Held)>,
+}
+
+/// What a held session holds: the jobs that were done on it and not drained, first to last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held(pub(super) Vec<usize>);
+
+/// An output that stays where it was made.
+#[derive(Debug)]
+pub struct VirtualValue {
+    pub(super) bytes: Allocation,
+    pub(super) device: DeviceId,
+    /// Of that device, when it was made: how often it had gone away, and its epoch.
+    pub(super) generation: u32,
+    pub(super) epoch: u32,
+    /// What it says: the same whenever the same job makes it of the same values.
+    pub(super) content: u64,
 }
 
 /// All that must be the same for a session to be used again.
@@ -79,6 +97,18 @@ pub struct TaskTruth {
     pub order: Option<u64>,
     /// The tasks that must have succeeded before.
     pub predecessors: Vec<usize>,
+    /// The tasks whose values it reads. It is handed in once they are done.
+    pub takes: Vec<usize>,
+    /// The tasks that read its value.
+    pub readers: Vec<usize>,
+    /// The item that it is a stage of, and the stages before it.
+    pub(super) stage: Option<(usize, u8)>,
+    /// The handle to its value is given up before that is made.
+    pub gives_up_its_value: bool,
+    /// Its value, and how many handles to it there are.
+    pub(super) value: Option<(ValueId, usize)>,
+    /// The task of the same held sequence that it waits for.
+    pub held_after: Option<usize>,
     /// The handles that it was given.
     pub(super) handles: Vec<usize>,
     /// Whether it was handed in with others as a known set, which may be given another order.
@@ -106,6 +136,12 @@ impl TaskTruth {
             submitted_at: Moment::START,
             order: None,
             predecessors: Vec::new(),
+            takes: Vec::new(),
+            readers: Vec::new(),
+            stage: None,
+            gives_up_its_value: false,
+            value: None,
+            held_after: None,
             handles: Vec::new(),
             in_set: false,
             failures: Vec::new(),
@@ -114,6 +150,16 @@ impl TaskTruth {
             end: None,
             ended_at: Moment::START,
         }
+    }
+
+    /// The tasks without which it cannot be done.
+    pub fn needs(&self) -> impl Iterator<Item = usize> + '_ {
+        self.predecessors.iter().chain(&self.takes).copied().chain(self.held_after)
+    }
+
+    /// The bytes of its output that stay.
+    pub(super) fn value_bytes(&self) -> Bytes {
+        self.spec.ladder.rungs()[0].value
     }
 
     /// Whether it ended with a result.

@@ -5,7 +5,8 @@ use crate::balancer::Strategy;
 use crate::scheduler::{BatchOutcome, Measured, RunId, Settled};
 use crate::task::ReferenceUse;
 use crate::{
-    Bytes, ContentKey, DeviceKind, Fault, Footprint, Ladder, Moment, Nanos, Place, Rung, Scheduler, TaskId, TaskSpec,
+    Bytes, ContentKey, DeviceKind, Fault, Footprint, Ladder, Moment, Nanos, Place, Rung, Scheduler, SequenceId, TaskId,
+    TaskSpec,
 };
 
 /// So many equal tasks, the first of which has been taken and the others stand behind it.
@@ -149,6 +150,13 @@ fn only_what_is_of_one_kind_stands_behind() {
     assert!(!stands_behind(|_, next| next.units = 1_000), "each counts with an equal share of the time");
     assert!(!stands_behind(|_, next| next.ladder = anywhere(11)), "more bytes than are promised");
     assert!(stands_behind(|_, next| next.ladder = anywhere(9)));
+    assert!(!stands_behind(|_, next| {
+        next.ladder = Ladder::from(vec![anywhere(10).rungs()[0].clone().with_value(Bytes(1))]);
+    }));
+    assert!(!stands_behind(|scheduler, next| {
+        scheduler.hold(SequenceId(1));
+        (next.sequence, next.holds) = (Some(SequenceId(1)), true);
+    }));
     assert!(!stands_behind(|_, next| {
         next.references.push(ReferenceUse { content: ContentKey(1), pinned: false });
     }));

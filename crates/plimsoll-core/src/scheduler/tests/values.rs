@@ -4,8 +4,8 @@ use super::{GPU, Nothing, a_box, errors, exact};
 use crate::balancer::Strategy;
 use crate::scheduler::{Assignment, BatchOutcome, Config, Measured, Moved, Settled, ValueTurn};
 use crate::{
-    Bytes, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, Ladder, Moment, Nanos, Place, Priority, Rung, Scheduler,
-    SubmitRefusal, TaskError, TaskSpec, ValueId,
+    Ailment, Bytes, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, Ladder, Moment, Nanos, Place, Priority, Rung,
+    Scheduler, SubmitRefusal, TaskError, TaskSpec, ValueId,
 };
 
 const NOW: Moment = Moment(1);
@@ -254,4 +254,25 @@ fn a_cancelled_reader_lets_go_of_its_values() {
     let task = scheduler.submit(NOW, reader(&spec, &[value]), ()).unwrap();
     scheduler.cancel(NOW, task);
     assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+}
+
+/// Cancelled, or on a device that does not answer: the run still has it in hand.
+#[test]
+fn a_value_that_a_run_has_in_hand_stays_promised_until_that_is_over() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    let task = scheduler.submit(NOW, reader(&only(GPU, &spec), &[value]), ()).unwrap();
+    let run = scheduler.take(NOW, GPU).unwrap();
+    scheduler.cancel(NOW, task);
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes(110)));
+    end(&mut scheduler, &run, None);
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    scheduler.submit(NOW, reader(&only(DeviceId(2), &spec), &[value]), ()).unwrap();
+    let run = scheduler.take(NOW, DeviceId(2)).unwrap();
+    scheduler.device_faulted(NOW, GPU, Ailment::Stalled);
+    assert_eq!((scheduler.value_lies_on(value), scheduler.ledger().promised(GPU)), (None, Bytes(100)));
+    end(&mut scheduler, &run, None);
+    assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
+    scheduler.check_at_rest().unwrap();
 }

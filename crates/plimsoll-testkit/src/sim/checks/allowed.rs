@@ -3,7 +3,7 @@
 use plimsoll_core::scheduler::Report;
 use plimsoll_core::{DeviceId, TaskError, TaskSpec};
 
-use crate::sim::world::{Flight, ROUND, World};
+use crate::sim::world::{Flight, ROUND, Taken, World};
 
 /// Whether the caller allows this rung on this device. `strict` allows only the best rung that some device of this
 /// machine could take.
@@ -19,16 +19,19 @@ pub(super) fn allows(world: &World, spec: &TaskSpec, rung: usize, device: Device
     possible(rung, device) && !(spec.strict && best())
 }
 
-pub(super) fn check(world: &World, job: usize, rung: usize, device: DeviceId) -> Result<(), String> {
+pub(super) fn check(world: &World, taken: Taken, device: DeviceId) -> Result<(), String> {
+    let Taken { task, job, rung } = taken;
     let spec = &world.tasks()[job].spec;
     let name = spec.ladder.rungs()[rung].name;
     if !allows(world, spec, rung, device) {
         return Err(format!("allowed: task {job} was started as {name} on {device}, which its caller does not allow"));
     }
-    if spec.deadline.is_some_and(|deadline| deadline <= world.now()) {
+    // What is made again is of use to its readers, however late.
+    let is_asked = world.job(task).is_some();
+    if is_asked && spec.deadline.is_some_and(|deadline| deadline <= world.now()) {
         return Err(format!("deadline: task {job} was started after its deadline"));
     }
-    let unmet = world.tasks()[job].predecessors.iter().find(|before| !world.tasks()[**before].succeeded());
+    let unmet = world.tasks()[job].needs().find(|before| !world.tasks()[*before].succeeded());
     match unmet {
         Some(before) => Err(format!("after: task {job} was started before task {before} had succeeded")),
         None => Ok(()),

@@ -120,9 +120,9 @@ impl GrantWatch {
             return Ok(());
         }
         let ledger = world.core().ledger();
-        let lasts = |device| ledger.outside(device) + ledger.holds(device) + ledger.values(device);
         let fits = |rung: &GrantRung| {
-            rung.portions().iter().all(|&(device, bytes)| bytes <= ledger.line(device) - lasts(device))
+            let room = |device| ledger.line(device) - ledger.outside(device) - values_on(world, device);
+            rung.portions().iter().all(|&(device, bytes)| bytes <= room(device))
         };
         match owner.wish.spec.ladder.iter().position(fits) {
             Some(rung) => Err(format!("grants: {grant} waits although its rung {rung} fits and nothing runs")),
@@ -186,6 +186,11 @@ fn next_state(before: Option<Seen>, at: Moment, edge: GrantEdge) -> Option<Seen>
         GrantEdge::Ended(GrantEnd::Returned) => (before == Some(Seen::Left)).then_some(Seen::Over),
         GrantEdge::Ended(_) => (before == Some(Seen::Waits)).then_some(Seen::Over),
     }
+}
+
+/// Bytes of values that lie on a device: they are not given up for a grant.
+fn values_on(world: &World, device: DeviceId) -> Bytes {
+    world.values_there().filter(|(_, value)| value.device == device).map(|(_, value)| value.bytes.bytes()).sum()
 }
 
 fn rank_of(grant: GrantId, owner: &Owner) -> Rank {

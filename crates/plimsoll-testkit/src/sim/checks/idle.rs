@@ -2,7 +2,7 @@
 
 use plimsoll_core::{DeviceId, Moment, TaskId};
 
-use super::order::{OrderWatch, waits_for_reference};
+use super::order::{OrderWatch, copies, waits_for_reference};
 use super::promises::KnownPeaks;
 use crate::sim::world::{ROUND, World};
 
@@ -46,7 +46,7 @@ fn neglected(world: &World, peaks: &KnownPeaks, order: &OrderWatch, device: Devi
     let free = core.ledger().free(device);
     for (task, rung) in core.queued(device).take(LOOK) {
         let Some(job) = world.job(task) else { continue };
-        let fits = peaks.bytes(&world.tasks()[job].spec, rung, device) <= free;
+        let fits = peaks.bytes(&world.tasks()[job].spec, rung, device) + copies(world, job, device) <= free;
         if fits && !waits_for_reference(world, job, rung, device) {
             return Some(task);
         }

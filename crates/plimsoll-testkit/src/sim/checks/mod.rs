@@ -12,6 +12,7 @@
 //! | `refusals.rs` | no task is refused that this machine could have done |
 //! | `trust.rs` | nothing is delivered from a device that is not trusted; a fault is never ignored |
 //! | `grants.rs` | a grant is in one state, over once, in order, recalled only by need, free only when free |
+//! | `values.rs` | a value lies where it is said to, as long as somebody reads it, and says what it should |
 //! | `idle.rs` | no slot sleeps while its device has work that could start |
 
 mod allowed;
@@ -24,6 +25,7 @@ mod references;
 mod refusals;
 mod sequences;
 mod trust;
+mod values;
 
 use plimsoll_core::event::{Event, FaultKind, What};
 use plimsoll_core::scheduler::{Candidate, Report};
@@ -37,6 +39,8 @@ use order::OrderWatch;
 use promises::KnownPeaks;
 use sequences::SequenceWatch;
 use trust::Unsupported;
+use values::ValueWatch;
+pub(super) use values::values_at_hand;
 
 /// Everything that is watched, and what has to be remembered for it.
 pub(crate) struct Checks {
@@ -46,6 +50,7 @@ pub(crate) struct Checks {
     peaks: KnownPeaks,
     unsupported: Unsupported,
     grants: GrantWatch,
+    values: ValueWatch,
 }
 
 /// A device's queue, and what was free, just before a slot asked for work.
@@ -81,6 +86,7 @@ impl Checks {
             peaks: KnownPeaks::default(),
             unsupported: Unsupported::default(),
             grants: GrantWatch::default(),
+            values: ValueWatch::default(),
         }
     }
 
@@ -101,6 +107,7 @@ impl Checks {
             self.note_quality(world, &event.what);
             self.unsupported.hear(world, &event.what);
             self.sequences.hear(&event.what)?;
+            self.values.hear(world, event);
         }
         self.grants.hear(world, events)?;
         trust::stalls_count(world, events)
@@ -112,7 +119,10 @@ impl Checks {
     }
 
     /// Nothing is left to happen.
-    pub(super) fn all_over(&self) -> Result<(), String> {
+    pub(super) fn all_over(&self, world: &World) -> Result<(), String> {
+        if world.core().values() > 0 {
+            return Err(format!("values: {} are left in the end", world.core().values()));
+        }
         self.grants.all_over()
     }
 
@@ -136,7 +146,7 @@ impl Checks {
     /// A slot took a task.
     pub(super) fn taken(&mut self, world: &World, before: &BeforeTake, taken: Taken) -> Result<(), String> {
         let job = taken.job;
-        allowed::check(world, job, taken.rung, before.device)?;
+        allowed::check(world, taken, before.device)?;
         trust::taken(world, job, before.device)?;
         self.unsupported.taken(world, job, taken.rung, before.device)?;
         quality::check(world, &self.peaks, before, job, taken.rung)?;
@@ -163,6 +173,7 @@ impl Checks {
             Err(error @ (TaskError::NeverFits { .. } | TaskError::Exhausted { .. })) => {
                 refusals::check(world, &self.peaks, job, error)
             }
+            Err(error) => self.values.ended(world, &self.peaks, job, error),
             _ => Ok(()),
         }
     }
@@ -171,6 +182,7 @@ impl Checks {
     pub(super) fn at_rest(&mut self, world: &World) -> Result<(), String> {
         promises::allocated_was_promised(world)?;
         references::check(world)?;
+        ValueWatch::at_rest(world)?;
         self.grants.at_rest(world)?;
         self.idle.check(world, &self.peaks, &self.order)
     }

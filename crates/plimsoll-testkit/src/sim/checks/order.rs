@@ -13,6 +13,9 @@ pub(super) const BYPASS_MAX: u32 = 64;
 /// How much later a task one level more urgent may come and still go first.
 const AGEING_STEP: Nanos = Nanos::seconds(2);
 
+/// How much older than its item a stage counts for each stage before it.
+const STAGE_STEP: Nanos = Nanos::millis(100);
+
 /// Who was passed over how often.
 #[derive(Default)]
 pub(super) struct OrderWatch(FxHashMap<TaskId, Passes>);
@@ -40,7 +43,11 @@ impl Rank {
     fn of(world: &World, job: usize) -> Self {
         let task = &world.tasks()[job];
         let order = task.order.filter(|_| !task.in_set);
-        Self::new(task.submitted_at, task.spec.priority, task.spec.deadline.is_some(), order)
+        let item = task.spec.item.filter(|_| task.spec.priority != Priority::Critical);
+        let asked_at = item.map_or(task.submitted_at, |item| item.since);
+        let rank = Self::new(asked_at, task.spec.priority, task.spec.deadline.is_some(), order);
+        let lift = item.map_or(0, |item| i128::from(STAGE_STEP.0) * i128::from(item.stage));
+        Self { earliest: rank.earliest - lift, latest: rank.latest - lift, ..rank }
     }
 
     pub(super) fn new(asked_at: Moment, priority: Priority, has_deadline: bool, order: Option<u64>) -> Self {
@@ -84,7 +91,7 @@ impl OrderWatch {
                 continue;
             }
             let spec = &world.tasks()[other].spec;
-            let bytes = peaks.bytes(spec, rung, device);
+            let bytes = peaks.bytes(spec, rung, device) + copies(world, other, device);
             if own && may_start(world, before, (other, rung), bytes) && !goes_first_by_references(world, job, other) {
                 let (first, second) = (Rank::of(world, other), rank);
                 return Err(format!(
@@ -109,6 +116,14 @@ impl OrderWatch {
 
 fn may_start(world: &World, before: &BeforeTake, (job, rung): (usize, usize), bytes: Bytes) -> bool {
     bytes <= before.free[before.device.index()] && !waits_for_reference(world, job, rung, before.device)
+}
+
+/// Bytes of the values that a task would have to copy to a device.
+pub(super) fn copies(world: &World, job: usize, device: DeviceId) -> Bytes {
+    let makers = world.tasks()[job].takes.iter().map(|&maker| &world.tasks()[maker]);
+    let elsewhere =
+        makers.filter(|maker| maker.value.is_none_or(|(value, _)| world.core().value_lies_on(value) != Some(device)));
+    elsewhere.map(|maker| maker.value_bytes()).sum()
 }
 
 /// Whether another run prepares a reference of this task right now: it is waited for, so that nothing is made twice.

@@ -5,23 +5,38 @@ use plimsoll_core::health::Health;
 use plimsoll_core::{Attempt, DeviceId, Moment, Refusal, Setback, TaskError};
 
 use super::allowed::allows;
+use super::order::copies;
 use super::promises::KnownPeaks;
+use super::values::Unasked;
 use crate::sim::world::World;
 
 /// Attempts at one task.
 const ATTEMPTS_MAX: usize = 16;
 
-/// A task ended for want of a rung and device: was there really none?
+/// A task ended for want of a rung and device.
 pub(super) fn check(world: &World, peaks: &KnownPeaks, job: usize, error: &TaskError) -> Result<(), String> {
     let task = &world.tasks()[job];
+    let failures = task.failures.iter().map(|&(rung, on, fault)| (task.spec.ladder.rungs()[rung].name, on, fault));
+    let tried = Unasked { since: ready_at(world, job), starts: task.starts, failures: failures.collect() };
+    check_again(world, peaks, (job, &tried), error)
+}
+
+/// A task ended, or was not done again, for want of a rung and device: was there really none?
+pub(super) fn check_again(
+    world: &World,
+    peaks: &KnownPeaks,
+    (job, tried): (usize, &Unasked),
+    error: &TaskError,
+) -> Result<(), String> {
+    let task = &world.tasks()[job];
     let (TaskError::NeverFits { attempts, .. } | TaskError::Exhausted { attempts }) = error else { return Ok(()) };
-    if task.starts + waits_given_up(attempts) >= ATTEMPTS_MAX {
+    if tried.starts + waits_given_up(attempts) >= ATTEMPTS_MAX {
         return Ok(());
     }
     let rungs = 0..task.spec.ladder.rungs().len();
     let candidates = rungs.flat_map(|rung| world.device_ids().map(move |device| (rung, device)));
     for (rung, device) in candidates.filter(|(rung, device)| allows(world, &task.spec, *rung, *device)) {
-        if let Some(reason) = could_have(world, peaks, (job, rung, device)) {
+        if let Some(reason) = could_have(world, peaks, tried, (job, rung, device)) {
             let name = task.spec.ladder.rungs()[rung].name;
             return Err(format!("refusal: task {job} was refused, but {name} on {device} {reason}; {error}"));
         }
@@ -39,19 +54,24 @@ fn waits_given_up(attempts: &[Attempt]) -> usize {
 }
 
 /// Why this rung on this device would have done; `None` if it would not.
-fn could_have(world: &World, peaks: &KnownPeaks, (job, rung, device): (usize, usize, DeviceId)) -> Option<String> {
+fn could_have(
+    world: &World,
+    peaks: &KnownPeaks,
+    tried: &Unasked,
+    (job, rung, device): (usize, usize, DeviceId),
+) -> Option<String> {
     let task = &world.tasks()[job];
     let state = &world.devices()[device.index()];
-    let failed_for_good = task.failures.iter().any(|(at, on, fault)| {
-        (*at, *on) == (rung, device) && !matches!(fault, FaultKind::DeviceLost | FaultKind::Stalled)
-    });
-    let unsupported = state.gpu.faults.unsupported.contains(&task.spec.ladder.rungs()[rung].name);
-    let bytes = peaks.bytes(&task.spec, rung, device);
+    let name = task.spec.ladder.rungs()[rung].name;
+    let passes = |fault| matches!(fault, FaultKind::DeviceLost | FaultKind::Stalled | FaultKind::SourceLost);
+    let failed_for_good = tried.failures.iter().any(|&(at, on, fault)| (at, on) == (name, device) && !passes(fault));
+    let unsupported = state.gpu.faults.unsupported.contains(&name);
+    let bytes = peaks.bytes(&task.spec, rung, device) + copies(world, job, device);
     if failed_for_good || unsupported || bytes > state.gpu.ceiling() {
         return None;
     }
     let config = world.core().config();
-    let waited = world.now().since(ready_at(world, job));
+    let waited = world.now().since(tried.since);
     let fits = bytes <= world.core().ledger().free(device);
     match world.core().health(device) {
         Health::Gone { .. } => None,

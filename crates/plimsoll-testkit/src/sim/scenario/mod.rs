@@ -8,6 +8,7 @@
 //! | `arrivals.rs` | when tasks arrive, one by one, in sets, in sequences, in crowds |
 //! | `disturbances.rs` | other programs, leases, handles, losses, the end |
 //! | `grants.rs` | who holds memory for longer, and how he behaves when it is needed |
+//! | `stages.rs` | items that go through stages, and the values they leave |
 //! | `past.rs` | a profile of an earlier life, right or wrong |
 
 mod arrivals;
@@ -15,6 +16,7 @@ mod disturbances;
 mod grants;
 mod machine;
 mod past;
+mod stages;
 mod work;
 
 use plimsoll_core::WorkloadId;
@@ -22,6 +24,7 @@ use plimsoll_core::rng::Rng;
 
 use super::world::World;
 use grants::Grants;
+use stages::Stages;
 
 /// What a seed stands for.
 pub struct Scenario {
@@ -96,6 +99,7 @@ impl Scenario {
         if let Some(grants) = &mut grants {
             config = grants.hurry(config);
         }
+        let mut stages = Stages::draw(seed, devices.len());
         let past = if self.habits.profile { Some(self.past(&config, &devices)) } else { None };
         let mut world = World::new(config, devices, seed);
         world.check_everything();
@@ -109,6 +113,9 @@ impl Scenario {
         self.disturb(&mut world);
         if let Some(grants) = &mut grants {
             grants.fill(&mut world);
+        }
+        if let Some(stages) = &mut stages {
+            stages.fill(&mut world);
         }
         world
     }

@@ -66,6 +66,11 @@ impl World {
         task.fails = !panics;
     }
 
+    /// A task's result is of no use after this moment.
+    pub fn set_deadline(&mut self, job: usize, deadline: Moment) {
+        self.tasks[job].spec.deadline = Some(deadline);
+    }
+
     /// The caller cancels a task at this moment.
     pub fn cancel_at(&mut self, at: Moment, job: usize) {
         self.plan(at, Happening::Cancel(job));
@@ -96,6 +101,7 @@ impl World {
 
     pub(super) fn submit(&mut self, job: usize) -> Result<(), String> {
         self.ask_for_memory();
+        self.note_item(job);
         let predecessors = &self.tasks[job].predecessors;
         let was_refused = |before: &usize| self.tasks[*before].id.is_none() && self.tasks[*before].end.is_some();
         if predecessors.iter().any(was_refused) {
@@ -143,6 +149,7 @@ impl World {
         for reference in &mut spec.references {
             reference.pinned = self.is_pinned(reference.content);
         }
+        spec.takes = self.values_of(job);
         spec
     }
 
@@ -183,6 +190,7 @@ impl World {
             task.id = Some(id);
             task.submitted_at = self.now;
             task.order = Some(self.jobs.len() as u64);
+            let takes = task.takes.clone();
             has_deadline |= task.spec.deadline.is_some();
             for (at, handle) in self.handles.iter_mut().enumerate().filter(|(_, handle)| handle.holders > 0) {
                 if task.spec.references.iter().any(|reference| reference.content == handle.content) {
@@ -190,9 +198,11 @@ impl World {
                     task.handles.push(at);
                 }
             }
-            if let (Some(checks), Some(sequence)) = (&mut self.checks, task.spec.sequence) {
+            if let (Some(checks), Some(sequence)) = (&mut self.checks, task.spec.sequence.filter(|_| !task.spec.holds))
+            {
                 checks.joined(id, sequence);
             }
+            takes.into_iter().for_each(|maker| self.spend_handle(maker));
         }
         self.tell_watchdog_of_work(has_deadline);
     }

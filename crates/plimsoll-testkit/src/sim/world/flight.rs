@@ -4,17 +4,31 @@
 use std::rc::Rc;
 
 use plimsoll_core::residency::PreparedKey;
-use plimsoll_core::scheduler::{Assignment, Behind, Measured, ReferenceTurn, RunId, SessionTurn, Suspicion};
+use plimsoll_core::scheduler::{
+    Assignment, Behind, Measured, Moved, ReferenceTurn, RunId, SessionTurn, Suspicion, ValueTurn,
+};
 use plimsoll_core::{Bytes, DeviceId, Fault, Moment, Nanos, TaskId, TaskSpec};
 
 use super::mishap::Stage;
 use super::{Happening, Pretend, World};
-use crate::sim::truth::{Allocation, MadeFor, VirtualSession};
+use crate::sim::truth::{Allocation, Held, MadeFor, VirtualSession, VirtualValue};
+
+/// What an attempt is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Errand {
+    /// Its task.
+    Asked,
+    /// To make a value again that was lost: nobody is told of it.
+    Again,
+    /// To take what a held session holds out of it: nobody is told of that either.
+    Leave,
+}
 
 /// One attempt under way.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub(super) run: RunId,
+    pub(crate) errand: Errand,
     pub(crate) job: usize,
     /// The rung, counted from the best.
     pub(crate) rung: usize,
@@ -36,6 +50,14 @@ pub(crate) struct Flight {
     pub(super) held: Vec<(usize, Rc<Allocation>)>,
     /// References that it has yet to prepare, by their place in the task.
     pub(crate) preparing: Vec<(usize, PreparedKey)>,
+    /// The values that it reads, copies of those that lie elsewhere, and what copying took.
+    pub(super) reads: Vec<Rc<VirtualValue>>,
+    pub(super) copies: Vec<Allocation>,
+    pub(super) moves: Vec<Moved>,
+    /// From where it copies, and until when.
+    pub(super) fetches: Vec<(DeviceId, Moment)>,
+    /// What it makes, if that stays.
+    pub(super) makes: Option<Rc<VirtualValue>>,
     pub(super) measured: Measured,
     /// Bytes it holds beyond what anybody could have known when it started.
     pub(crate) surprise: Bytes,
@@ -48,6 +70,11 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    /// Whether it reads this value, or makes it.
+    pub(crate) fn has_in_hand(&self, value: &Rc<VirtualValue>) -> bool {
+        self.reads.iter().chain(&self.makes).any(|other| Rc::ptr_eq(other, value))
+    }
+
     /// Its references, as one that stands behind it finds them.
     fn references(&self) -> impl Iterator<Item = ReferenceTurn<Rc<Allocation>>> + '_ {
         self.held.iter().map(|(_, held)| ReferenceTurn::Ready(Rc::clone(held)))
@@ -82,9 +109,19 @@ impl Taken {
 struct Start {
     run: RunId,
     taken: Taken,
+    errand: Errand,
     /// `None` if it uses the session and the memory of the one before it.
-    session: Option<SessionTurn<VirtualSession, ()>>,
+    session: Option<SessionTurn<VirtualSession, Held>>,
     references: Vec<ReferenceTurn<Rc<Allocation>>>,
+    values: Vec<ValueTurn<Rc<VirtualValue>>>,
+}
+
+/// The session of an attempt.
+struct Bring {
+    session: Option<VirtualSession>,
+    opens: bool,
+    /// What the session that is opened goes on with.
+    resumes: Held,
 }
 
 impl World {
@@ -108,9 +145,15 @@ impl World {
         assignment: Assignment<Pretend>,
     ) -> Result<(), String> {
         let (run, first) = (assignment.run, Taken::of(&assignment));
-        let Assignment { discards, session, references, .. } = assignment;
-        drop(discards);
-        let start = Start { run, taken: first, session: Some(session), references: references.into_vec() };
+        let errand = match self.jobs.get(&first.task) {
+            _ if assignment.leaves => Errand::Leave,
+            Some(_) => Errand::Asked,
+            None => Errand::Again,
+        };
+        let Assignment { discards, session, references, values, .. } = assignment;
+        self.discard(discards)?;
+        let (references, values) = (references.into_vec(), values.into_vec());
+        let start = Start { run, taken: first, errand, session: Some(session), references, values };
         let (flight, mut lands_at) = self.fly(device, Some(slot), start)?;
         while self.rng.chance(self.batches) {
             let before = self.before_take(device);
@@ -118,7 +161,9 @@ impl World {
             let taken = Taken { task, job, rung: first.rung };
             self.after_take(before, taken)?;
             let references = self.flights[flight].iter().flat_map(Flight::references).collect();
-            let (behind, ends_at) = self.fly(device, None, Start { run, taken, session: None, references })?;
+            let (errand, values) = (Errand::Asked, Vec::new());
+            let start = Start { run, taken, errand, session: None, references, values };
+            let (behind, ends_at) = self.fly(device, None, start)?;
             lands_at = lands_at + ends_at.since(self.now);
             if let Some(head) = &mut self.flights[flight] {
                 head.behind.push(behind);
@@ -130,22 +175,29 @@ impl World {
 
     /// Plays an attempt ahead: what it will hold, when it will be over and how.
     fn fly(&mut self, device: DeviceId, slot: Option<usize>, start: Start) -> Result<(usize, Moment), String> {
-        let Start { run, taken: Taken { job, rung: at, .. }, session, references } = start;
+        let Start { run, taken: Taken { job, rung: at, .. }, errand, session, references, values } = start;
         let is_first = session.is_some();
-        if self.tasks[job].end.is_some() {
+        if self.tasks[job].end.is_some() && errand == Errand::Asked {
             return Err(format!("task {job} was started after it had ended"));
         }
-        self.tasks[job].starts += 1;
-        let spec = self.tasks[job].spec.clone();
+        self.tasks[job].starts += usize::from(errand == Errand::Asked);
+        let spec = self.spec_of(job, errand);
         let rung = &spec.ladder.rungs()[at];
-        let (session, opens) = self.check_session(device, &spec, rung.name, session)?;
-        let stages = stages(opens, &references);
+        if !is_first && (rung.value > Bytes::ZERO || !spec.takes.is_empty() || spec.holds) {
+            return Err(format!("task {job} stands behind another, which has no room for what it keeps or reads"));
+        }
+        if is_first {
+            self.checked(|_, world| super::super::checks::values_at_hand(world, device, (job, errand), &values))?;
+        }
+        let Bring { session, opens, resumes } = self.check_session(device, &spec, rung.name, session)?;
+        let stages = stages(opens, &references, &values);
         let mishap = self.draw_mishap(device, job, rung.name, &stages);
         let state = &self.devices[device.index()];
         let (speed, generation, quarantines, epoch) =
             (state.gpu.speed, state.generation, state.quarantines, state.epoch);
         let mut flight = Flight {
             run,
+            errand,
             job,
             rung: at,
             device,
@@ -159,6 +211,11 @@ impl World {
             task_bytes: None,
             held: Vec::new(),
             preparing: to_prepare(&references).map(|place| (place, prepared_key(&spec, at, place))).collect(),
+            reads: Vec::new(),
+            copies: Vec::new(),
+            moves: Vec::new(),
+            fetches: Vec::new(),
+            makes: None,
             measured: Measured::default(),
             surprise: if is_first { self.surprise(&spec, at, device) } else { Bytes::ZERO },
             hangs: mishap.as_ref().is_some_and(|mishap| mishap.hang > Nanos::ZERO),
@@ -173,16 +230,23 @@ impl World {
                 flight.held.push((place, ready));
             }
         }
+        let sources: Vec<Option<DeviceId>> = values.iter().map(source).collect();
+        flight.reads.extend(values.into_iter().map(content_of));
         let mut clock = self.now;
         for stage in stages {
             let (takes, bytes) = match stage {
+                Stage::Fetch(which) => (cost.bring, flight.reads[which].bytes.bytes()),
                 Stage::Open => (cost.open.scaled(1.0 / speed), rung.footprint.session),
                 Stage::Prepare(_) => (cost.bring.scaled(1.0 / speed), rung.footprint.reference),
                 Stage::Run if is_first => (run_takes, self.real_bytes(&spec, at) - kept_bytes(&spec, at)),
                 // In the memory of the one before it.
                 Stage::Run => (run_takes, Bytes::ZERO),
             };
-            let (over_at, played) = self.play_stage(device, stage, clock, (takes, bytes), mishap.as_ref());
+            let source = if let Stage::Fetch(which) = stage { sources[which] } else { None };
+            let (over_at, played) = match source.filter(|from| self.is_gone(*from)) {
+                Some(device) => (clock, Err(source_lost(device))),
+                None => self.play_stage(device, stage, clock, (takes, bytes), mishap.as_ref()),
+            };
             let took = over_at.since(clock);
             clock = over_at;
             let allocation = match played {
@@ -196,7 +260,13 @@ impl World {
                 Stage::Open => {
                     flight.measured.open = Some(took);
                     let made_for = self.made_for(device, &spec, rung.name);
-                    flight.session = Some(VirtualSession { _bytes: allocation, made_for });
+                    let holds = spec.sequence.filter(|_| spec.holds).map(|sequence| (sequence, resumes.clone()));
+                    flight.session = Some(VirtualSession { _bytes: allocation, made_for, holds });
+                }
+                Stage::Fetch(_) => {
+                    flight.copies.push(allocation);
+                    flight.moves.extend(source.map(|from| Moved { from, bytes, took }));
+                    flight.fetches.extend(source.map(|from| (from, clock)));
                 }
                 Stage::Prepare(place) => {
                     flight.measured.bring += took;
@@ -206,13 +276,41 @@ impl World {
                 }
                 Stage::Run => {
                     flight.measured.run = took;
-                    flight.measured.peak = Some(self.real_bytes(&spec, at));
-                    flight.task_bytes = Some(allocation);
+                    let copies: Bytes = flight.copies.iter().map(Allocation::bytes).sum();
+                    flight.measured.peak = Some(self.real_bytes(&spec, at) + copies);
+                    drop(allocation);
+                    let stays = if errand == Errand::Leave { Bytes::ZERO } else { rung.value };
+                    let account = &self.devices[device.index()].account;
+                    flight.task_bytes = Some(account.allocate(bytes - stays));
+                    let content = Self::content(job, flight.reads.iter().map(|value| value.content));
+                    flight.makes = (stays > Bytes::ZERO).then(|| {
+                        let bytes = account.allocate(stays);
+                        Rc::new(VirtualValue { bytes, device, generation, epoch, content })
+                    });
                 }
             }
         }
+        flight.makes.iter().for_each(|value| self.note_made(job, value));
         self.flights.push(Some(flight));
+        if errand == Errand::Asked && rung.value > Bytes::ZERO {
+            self.give_up_before_it_is_made(job, run);
+        }
         Ok((self.flights.len() - 1, clock))
+    }
+
+    /// What the scheduler carries out for this errand.
+    fn spec_of(&self, job: usize, errand: Errand) -> TaskSpec {
+        let mut spec = self.tasks[job].spec.clone();
+        match errand {
+            Errand::Leave => (spec.references, spec.drains) = (Default::default(), false),
+            Errand::Asked | Errand::Again => spec.takes = self.values_of(job),
+        }
+        spec
+    }
+
+    /// Whether nothing can be copied from a device any more.
+    fn is_gone(&self, device: DeviceId) -> bool {
+        self.devices[device.index()].is_lost
     }
 
     /// A warm session must be one of this very device, as it is now, opened for this very thing.
@@ -221,13 +319,19 @@ impl World {
         device: DeviceId,
         spec: &TaskSpec,
         rung: &'static str,
-        turn: Option<SessionTurn<VirtualSession, ()>>,
-    ) -> Result<(Option<VirtualSession>, bool), String> {
+        turn: Option<SessionTurn<VirtualSession, Held>>,
+    ) -> Result<Bring, String> {
+        let owner = spec.sequence.filter(|_| spec.holds);
+        let bring = |session, opens, resumes| Ok(Bring { session, opens, resumes });
         match turn {
-            None => Ok((None, false)),
-            Some(SessionTurn::Open(_) | SessionTurn::Resume(..)) => Ok((None, true)),
+            None => bring(None, false, Held::default()),
+            Some(SessionTurn::Open(_)) => bring(None, true, Held::default()),
+            Some(SessionTurn::Resume(_, held)) => bring(None, true, held),
+            Some(SessionTurn::Warm(session)) if session.holds.as_ref().map(|(by, _)| *by) != owner => {
+                Err(format!("{device} was given a session that belongs to {:?} for {owner:?}", session.holds))
+            }
             Some(SessionTurn::Warm(session)) if session.made_for == self.made_for(device, spec, rung) => {
-                Ok((Some(session), false))
+                bring(Some(session), false, Held::default())
             }
             Some(SessionTurn::Warm(session)) => {
                 Err(format!("{device} was given a session made for {:?}", session.made_for))
@@ -271,9 +375,33 @@ impl World {
     }
 }
 
-fn stages(opens: bool, references: &[ReferenceTurn<Rc<Allocation>>]) -> Vec<Stage> {
+fn stages(
+    opens: bool,
+    references: &[ReferenceTurn<Rc<Allocation>>],
+    values: &[ValueTurn<Rc<VirtualValue>>],
+) -> Vec<Stage> {
     let open = opens.then_some(Stage::Open);
-    open.into_iter().chain(to_prepare(references).map(Stage::Prepare)).chain([Stage::Run]).collect()
+    let elsewhere = values.iter().enumerate().filter(|(_, turn)| source(turn).is_some());
+    let fetches = elsewhere.map(|(which, _)| Stage::Fetch(which));
+    open.into_iter().chain(to_prepare(references).map(Stage::Prepare)).chain(fetches).chain([Stage::Run]).collect()
+}
+
+/// Where a value has to be copied from.
+fn source(turn: &ValueTurn<Rc<VirtualValue>>) -> Option<DeviceId> {
+    match turn {
+        ValueTurn::Here(_) => None,
+        ValueTurn::Fetch(from, _) => Some(*from),
+    }
+}
+
+fn content_of(turn: ValueTurn<Rc<VirtualValue>>) -> Rc<VirtualValue> {
+    match turn {
+        ValueTurn::Here(value) | ValueTurn::Fetch(_, value) => value,
+    }
+}
+
+pub(super) fn source_lost(device: DeviceId) -> Fault {
+    Fault::SourceLost { device, detail: "simulated".into() }
 }
 
 /// The places of the references that are not there yet.

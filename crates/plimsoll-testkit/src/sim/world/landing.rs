@@ -7,8 +7,8 @@ use plimsoll_core::scheduler::{BatchOutcome, Settled};
 use plimsoll_core::{Ailment, DeviceId, Fault, Nanos};
 use smallvec::SmallVec;
 
-use super::flight::Check;
-use super::{Flight, Happening, World};
+use super::flight::{Check, source_lost};
+use super::{Errand, Flight, Happening, World};
 
 /// How often a slot with a result looks whether its device is still being checked.
 const LOOK_AGAIN: Nanos = Nanos::millis(100);
@@ -120,17 +120,23 @@ impl World {
         for flight in &mut flights {
             flight.task_bytes = None;
             flight.held.clear();
+            flight.copies.clear();
+            flight.reads.clear();
         }
+        let (value, moves) = (flights[0].makes.take().filter(|_| done > 0), std::mem::take(&mut flights[0].moves));
         let failed = flights.get_mut(done).and_then(|failed| {
             let fault = std::mem::replace(&mut failed.result, Ok(())).err()?;
             let kind = FaultKind::from(&fault);
-            self.tasks[failed.job].failures.push((failed.rung, device, kind));
+            if failed.errand == Errand::Asked {
+                self.tasks[failed.job].failures.push((failed.rung, device, kind));
+            }
             Some((fault, failed.measured.run, kind))
         });
         let kind = failed.as_ref().map(|(_, _, kind)| *kind);
         let session = session.filter(|_| failed.is_none());
         let fault = failed.map(|(fault, took, _)| (fault, took));
-        let outcome = BatchOutcome { done, fault, session, measured, value: None, moves: SmallVec::new(), state: None };
+        let outcome =
+            BatchOutcome { done, fault, session, measured, value, moves: SmallVec::from_vec(moves), state: None };
         let mut settled = Vec::new();
         self.scheduler.settle_batch(self.now, run, outcome, |each| settled.push(each));
         self.hear()?;
@@ -145,7 +151,11 @@ impl World {
 
     fn settled(&mut self, flight: &Flight, settled: Settled) -> Result<(), String> {
         match settled {
+            Settled::Done(_) if flight.errand != Errand::Asked => {
+                Err(format!("job {} was told again of what it did not ask for", flight.job))
+            }
             Settled::Done(report) => {
+                self.receive_value(flight.job, flight.run);
                 self.checked(|checks, world| checks.delivered(world, flight, &report))?;
                 self.end(flight.job, Ok(flight.device))
             }
@@ -169,8 +179,13 @@ impl World {
         for at in 0..self.flights.len() {
             let Some(flight) = &mut self.flights[at] else { continue };
             let is_running = flight.waits_since.is_none() && matches!(flight.check, Check::NotMade);
-            if flight.device == device && flight.slot.is_some() && is_running {
-                flight.result = Err(Fault::DeviceLost { detail: "simulated".into() });
+            if flight.slot.is_none() || !is_running {
+                continue;
+            }
+            let copies = flight.fetches.iter().any(|(from, until)| *from == device && *until > self.now);
+            if flight.device == device || copies {
+                let lost = Fault::DeviceLost { detail: "simulated".into() };
+                flight.result = Err(if flight.device == device { lost } else { source_lost(device) });
                 self.land(at)?;
                 self.release()?;
             }

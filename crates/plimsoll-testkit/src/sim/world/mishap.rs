@@ -11,13 +11,15 @@ use crate::sim::truth::Allocation;
 pub(super) enum Stage {
     Open,
     Prepare(usize),
+    /// Copies a value from where it lies.
+    Fetch(usize),
     Run,
 }
 
 impl Stage {
     fn memory_moment(self) -> MemoryMoment {
         match self {
-            Self::Open | Self::Prepare(_) => MemoryMoment::Open,
+            Self::Open | Self::Prepare(_) | Self::Fetch(_) => MemoryMoment::Open,
             Self::Run => MemoryMoment::Run,
         }
     }

@@ -11,6 +11,7 @@
 //! | `landing.rs` | what a slot does with an attempt that is over |
 //! | `callers.rs` | those who hand in tasks, and hold handles |
 //! | `owners.rs` | those who hold grants, in this process and outside |
+//! | `stages.rs` | those who hold values, and hand in what reads them |
 //! | `watchdog.rs` | ticks, memory readings, reopening |
 
 mod callers;
@@ -19,27 +20,28 @@ mod landing;
 mod mishap;
 mod owners;
 mod slots;
+mod stages;
 mod virtual_gpu;
 mod watchdog;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use plimsoll_core::profile::Profile;
 use plimsoll_core::rng::Rng;
-use plimsoll_core::scheduler::{Config, DeviceSpec, Host};
+use plimsoll_core::scheduler::{Config, DeviceSpec, Discards, Host};
 use plimsoll_core::{
     Bytes, DeviceId, Moment, Nanos, Quality, Scheduler, TaskError, TaskId, TaskSpec, UnixSeconds, WorkloadId,
 };
 use rustc_hash::FxHashMap;
 
 use super::checks::{BeforeTake, Checks};
-use super::truth::{Allocation, VirtualSession};
+use super::truth::{Allocation, Held, VirtualSession, VirtualValue};
 pub use super::truth::{Cost, TaskTruth};
 use callers::{Handle, Set};
-pub(crate) use flight::{Flight, Taken, prepared_key};
+pub(crate) use flight::{Errand, Flight, Taken, prepared_key};
 pub(crate) use owners::Owner;
 pub use owners::Wish;
 pub(crate) use virtual_gpu::VirtualState;
@@ -61,8 +63,8 @@ impl Host for Pretend {
     type Job = usize;
     type Session = VirtualSession;
     type Prepared = Rc<Allocation>;
-    type Value = ();
-    type State = ();
+    type Value = Rc<VirtualValue>;
+    type State = Held;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +80,7 @@ enum Happening {
     RecallByHand(usize),
     Pin(usize),
     LetGo(usize),
+    GiveUpValue(usize),
     ShutDown,
     Prepared { flight: usize, at: usize },
     Land(usize),
@@ -112,6 +115,10 @@ pub struct World {
     is_closed: bool,
     sets: Vec<Set>,
     handles: Vec<Handle>,
+    /// When each item was handed in.
+    items: Vec<Option<Moment>>,
+    /// Every value that was made and may still be there, and who made it.
+    made: Vec<(usize, Weak<VirtualValue>)>,
     checks: Option<Box<Checks>>,
 }
 
@@ -148,6 +155,8 @@ impl World {
             is_closed: false,
             sets: Vec::new(),
             handles: Vec::new(),
+            items: Vec::new(),
+            made: Vec::new(),
             checks: None,
         }
     }
@@ -289,6 +298,7 @@ impl World {
             Happening::RecallByHand(owner) => return self.recall_by_hand(owner),
             Happening::Pin(handle) => self.pin(handle),
             Happening::LetGo(handle) => self.let_go(handle),
+            Happening::GiveUpValue(job) => self.give_up_value(job),
             Happening::ShutDown => {
                 self.is_closed = true;
                 self.scheduler.stop_accepting();
@@ -313,10 +323,17 @@ impl World {
         self.collect_orders();
         self.hear()?;
         self.tell_owners()?;
-        drop(self.scheduler.drain_discards());
+        let discards = self.scheduler.drain_discards();
+        self.discard(discards)?;
         for ending in self.scheduler.drain_endings() {
             self.end(ending.job, Err(ending.error))?;
         }
+        Ok(())
+    }
+
+    /// What nobody will use again goes.
+    fn discard(&mut self, discards: Discards<Pretend>) -> Result<(), String> {
+        drop(discards);
         Ok(())
     }
 
@@ -365,7 +382,7 @@ impl World {
             return Err(format!("task {job} ended {} times", task.ends));
         }
         self.let_go_of_handles(job);
-        Ok(())
+        self.follow_up(job)
     }
 
     fn check(&mut self) -> Result<(), String> {
@@ -388,7 +405,7 @@ impl World {
             return Err("the scheduler still holds tasks or runs".into());
         }
         self.check()?;
-        self.checked(|checks, _| checks.all_over())?;
+        self.checked(|checks, world| checks.all_over(world))?;
         self.check_nothing_is_kept()
     }
 

@@ -134,7 +134,7 @@ impl World {
         let portions = spec.ladder[0].portions();
         match self.scheduler.lease(self.now, portions) {
             Ok((id, discards)) => {
-                drop(discards);
+                self.discard(discards)?;
                 self.owners[at].id = Some(id);
                 self.use_rung(at, 0);
                 Ok(())
@@ -152,12 +152,12 @@ impl World {
         for news in self.scheduler.drain_grant_news() {
             match news {
                 GrantNews::Granted { grant, rung, discards } => {
-                    drop(discards);
+                    self.discard(discards)?;
                     let at = self.owner_at(grant)?;
                     self.use_rung(at, rung);
                 }
                 GrantNews::Recalled { grant, to, discards, .. } => {
-                    drop(discards);
+                    self.discard(discards)?;
                     let at = self.owner_at(grant)?;
                     self.owners[at].asked_to = Some(to);
                     if let Some(after) = self.owners[at].wish.answers_after {
@@ -278,7 +278,7 @@ impl World {
         }
         match self.scheduler.begin_step(self.now, id, rung) {
             Ok(discards) => {
-                drop(discards);
+                self.discard(discards)?;
                 self.step_to(at, rung)
             }
             Err(_) => Ok(()),

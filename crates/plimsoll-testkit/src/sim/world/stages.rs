@@ -1,0 +1,160 @@
+//! Those who hold values and hand in what reads them: the stages of items, in the step that ends the one before or later;
+//! values with several readers, and with none.
+//! Never holds a handle for longer than somebody may still hand in a reader.
+
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use plimsoll_core::scheduler::RunId;
+use plimsoll_core::task::ItemStage;
+use plimsoll_core::{Moment, Nanos, TaskError, TaskSpec, ValueId};
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+
+use super::{Cost, Happening, World};
+use crate::sim::truth::VirtualValue;
+
+/// How often the next stage is handed in later than in the step that ended the one before.
+const LATER: f64 = 0.2;
+
+impl World {
+    /// An item that arrives at this moment. Each stage takes the values of stages before it, by their place.
+    pub fn arrive_in_stages(&mut self, at: Moment, stages: Vec<(TaskSpec, Cost, Vec<usize>)>) -> Vec<usize> {
+        let (first, item) = (self.tasks.len(), self.items.len());
+        self.items.push(None);
+        for (stage, (spec, cost, takes)) in stages.into_iter().enumerate() {
+            let job = self.add(spec, cost);
+            let takes: Vec<usize> = takes.into_iter().map(|before| first + before).collect();
+            takes.iter().for_each(|&before| self.tasks[before].readers.push(job));
+            let task = &mut self.tasks[job];
+            task.stage = Some((item, stage as u8));
+            if takes.is_empty() {
+                self.plan(at, Happening::Submit(job));
+            }
+            self.tasks[job].takes = takes;
+        }
+        (first..self.tasks.len()).collect()
+    }
+
+    /// The handle to what this job makes is given up before that is made. Nobody may read it.
+    pub fn give_up_value_of(&mut self, job: usize) {
+        self.tasks[job].gives_up_its_value = true;
+    }
+
+    /// All stages of an item are as old as its first.
+    pub(super) fn note_item(&mut self, job: usize) {
+        let Some((item, stage)) = self.tasks[job].stage else { return };
+        let since = *self.items[item].get_or_insert(self.now);
+        self.tasks[job].spec.item = Some(ItemStage { since, stage });
+    }
+
+    /// The values that a job takes, as handles name them.
+    pub(super) fn values_of(&self, job: usize) -> SmallVec<[ValueId; 1]> {
+        self.tasks[job].takes.iter().filter_map(|&maker| self.tasks[maker].value).map(|(value, _)| value).collect()
+    }
+
+    /// A reader was handed in: the handle that named the value to it is spent.
+    pub(super) fn spend_handle(&mut self, maker: usize) {
+        if let Some((_, handles)) = &mut self.tasks[maker].value {
+            *handles -= 1;
+        }
+    }
+
+    /// One that was held is given up unused.
+    pub(super) fn give_up_value(&mut self, maker: usize) {
+        if let Some((value, handles)) = &mut self.tasks[maker].value {
+            *handles -= 1;
+            self.scheduler.drop_value(self.now, *value);
+        }
+    }
+
+    /// An attempt starts whose output nobody will want.
+    pub(super) fn give_up_before_it_is_made(&mut self, job: usize, run: RunId) {
+        if self.tasks[job].gives_up_its_value {
+            self.scheduler.drop_value(self.now, run.value());
+        }
+    }
+
+    /// A job has given its result: there is a handle for each that will read what it made, or one that nobody uses.
+    pub(super) fn receive_value(&mut self, job: usize, run: RunId) {
+        if self.tasks[job].value_bytes().0 == 0 || self.tasks[job].gives_up_its_value {
+            return;
+        }
+        let wanted = self.tasks[job].readers.iter().filter(|&&reader| self.tasks[reader].end.is_none()).count();
+        (1..wanted).for_each(|_| self.scheduler.share_value(run.value()));
+        self.tasks[job].value = Some((run.value(), wanted.max(1)));
+        if wanted == 0 {
+            let after = Nanos::micros(self.rng.within(0, 200_000));
+            self.plan(self.now + after, Happening::GiveUpValue(job));
+        }
+    }
+
+    /// A job has ended: what reads its value is handed in, or ends with it.
+    pub(super) fn follow_up(&mut self, job: usize) -> Result<(), String> {
+        let task = &self.tasks[job];
+        if task.id.is_none() {
+            // Whatever was kept for it is not needed.
+            let unused: Vec<usize> = task.takes.iter().copied().filter(|&maker| self.has_handle(maker)).collect();
+            unused.into_iter().for_each(|maker| self.give_up_value(maker));
+        }
+        let error = match &self.tasks[job].end {
+            Some(Err(error)) => Some(error.clone()),
+            _ => None,
+        };
+        let follows = error.map(|error| match (error, self.tasks[job].id) {
+            (first, Some(task)) if !matches!(first, TaskError::PredecessorFailed { .. }) => {
+                TaskError::PredecessorFailed { task, cause: Box::new(first) }
+            }
+            (error, _) => error,
+        });
+        for reader in self.tasks[job].readers.clone() {
+            if self.tasks[reader].end.is_some() {
+                continue;
+            }
+            match &follows {
+                Some(error) => self.end(reader, Err(error.clone()))?,
+                None => self.hand_in_reader(reader)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn has_handle(&self, maker: usize) -> bool {
+        self.tasks[maker].value.is_some_and(|(_, handles)| handles > 0)
+    }
+
+    fn hand_in_reader(&mut self, reader: usize) -> Result<(), String> {
+        if !self.tasks[reader].takes.iter().all(|&maker| self.tasks[maker].succeeded()) {
+            return Ok(());
+        }
+        if self.rng.chance(LATER) {
+            let after = Nanos::micros(self.rng.within(0, 100_000));
+            self.plan(self.now + after, Happening::Submit(reader));
+            return Ok(());
+        }
+        self.submit(reader)
+    }
+
+    /// What a job makes of these.
+    pub(super) fn content(job: usize, of: impl Iterator<Item = u64>) -> u64 {
+        let mut hasher = FxHasher::default();
+        job.hash(&mut hasher);
+        of.for_each(|content| content.hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// What a job has to make, whoever makes it and however often.
+    pub(in crate::sim) fn right_content(&self, job: usize) -> u64 {
+        Self::content(job, self.tasks[job].takes.iter().map(|&maker| self.right_content(maker)))
+    }
+
+    pub(super) fn note_made(&mut self, job: usize, value: &Rc<VirtualValue>) {
+        self.made.retain(|(_, made)| made.strong_count() > 0);
+        self.made.push((job, Rc::downgrade(value)));
+    }
+
+    /// Values that are really there, each with its maker and how many hold it.
+    pub(in crate::sim) fn values_there(&self) -> impl Iterator<Item = (usize, Rc<VirtualValue>)> + '_ {
+        self.made.iter().filter_map(|(job, made)| Some((*job, made.upgrade()?)))
+    }
+}
