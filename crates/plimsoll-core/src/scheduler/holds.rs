@@ -11,9 +11,10 @@ use super::state::{HeldSession, Phase, Run, RunId};
 use super::take::SessionTurn;
 use super::{Host, Scheduler};
 use crate::error::{Refusal, SubmitRefusal, TaskError};
+use crate::event::{End, What};
 use crate::ledger::Holder;
 use crate::task::TaskSpec;
-use crate::{DeviceId, DeviceSet, Moment, Rung, SequenceId, TaskId};
+use crate::{Bytes, DeviceId, DeviceSet, Footprint, Ladder, Moment, Rung, SequenceId, TaskId};
 
 /// What was lost with a session: what its owner has to do again.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -136,12 +137,16 @@ impl<H: Host> Scheduler<H> {
         let Some((spec, job)) = &hold.latest else { return false };
         let Some(lowest) = spec.ladder.rungs().iter().position(|rung| rung.name == to) else { return false };
         hold.lowest = hold.lowest.max(lowest);
-        let Place::Open { device, rung, .. } = &hold.place else { return true };
+        let Place::Open { device, rung, .. } = &hold.place else {
+            self.choose_again_for_held(now, sequence);
+            return true;
+        };
         let at = spec.ladder.rungs().iter().position(|known| known.name == *rung);
         if at.is_none_or(|at| at >= lowest) || hold.leaving.is_some() {
             return true;
         }
         let leave = TaskSpec {
+            ladder: without_bytes(&spec.ladder),
             devices: DeviceSet::only(*device),
             rung: Some(rung),
             references: Default::default(),
@@ -154,6 +159,17 @@ impl<H: Host> Scheduler<H> {
         let job = job.clone();
         self.enter_leave(now, sequence, leave, job);
         true
+    }
+
+    /// The task that would open the session of a sequence may be queued for a rung that was asked back since.
+    fn choose_again_for_held(&mut self, now: Moment, sequence: SequenceId) {
+        let tasks = self.holds.0.get(&sequence).map(|hold| hold.tasks.clone()).unwrap_or_default();
+        for task in tasks {
+            if self.tasks.get(task).is_some_and(|state| matches!(state.phase, Phase::Queued { .. })) {
+                self.leave_queue(task);
+                self.place(now, task);
+            }
+        }
     }
 
     /// Puts the task that takes the state out before all tasks of the sequence that have not started.
@@ -177,6 +193,28 @@ impl<H: Host> Scheduler<H> {
             hold.tasks.insert(at, leave);
         }
         self.start_if_ready(now, leave);
+    }
+
+    /// Ends a task that was to take the state out of a session which is not there any more: the task that it waited for was
+    /// the first on it, and opened another instead. Those that wait for it go on. Says whether it did.
+    pub(super) fn has_nothing_to_leave(&mut self, now: Moment, task: TaskId) -> bool {
+        let Some(state) = self.tasks.get(task).filter(|state| state.leaves) else { return false };
+        let is_there = self.holds.of(&state.spec).is_some_and(|hold| match &hold.place {
+            Place::Open { device, rung, .. } => state.spec.devices.contains(*device) && state.spec.rung == Some(*rung),
+            _ => false,
+        });
+        if is_there {
+            return false;
+        }
+        let Some(state) = self.tasks.remove(task) else { return false };
+        self.leave_hold(task, &state.spec);
+        if let Some(sequence) = state.spec.sequence {
+            self.sequences.left(sequence);
+        }
+        self.note(now, || What::Ended { task, end: End::Done });
+        self.discarded.jobs.push(state.job);
+        self.unblock(now, state.dependents);
+        true
     }
 
     /// One more thing that a task waits for.
@@ -367,4 +405,11 @@ impl<H: Host> Scheduler<H> {
     pub fn is_hold_lost(&self, sequence: SequenceId) -> bool {
         self.holds.0.get(&sequence).is_some_and(|hold| hold.is_lost)
     }
+}
+
+/// The same rungs. Whoever only takes out what a session holds needs no memory beside it: it must never wait for the very
+/// bytes that it is to give back.
+fn without_bytes(ladder: &Ladder) -> Ladder {
+    let none = |rung: &Rung| Rung { footprint: Footprint::default(), value: Bytes::ZERO, ..rung.clone() };
+    Ladder::from(ladder.rungs().iter().map(none).collect::<Vec<_>>())
 }

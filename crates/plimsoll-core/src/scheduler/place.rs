@@ -24,7 +24,7 @@ const STEAL_PAUSE: Nanos = Nanos::millis(10);
 impl<H: Host> Scheduler<H> {
     /// Chooses for a ready task and queues it, strands it, or ends it.
     pub(super) fn place(&mut self, now: Moment, task: TaskId) {
-        if self.waits_for_values(now, task) {
+        if self.waits_for_values(now, task) || self.has_nothing_to_leave(now, task) {
             return;
         }
         match self.choose(now, task) {

@@ -95,7 +95,8 @@ impl<H: Host> Scheduler<H> {
         let left: SmallVec<[TaskId; 1]> =
             under_way.tasks.iter().filter(|task| self.is_run_by(**task, run)).copied().collect();
         let Some((&first, behind)) = left.split_first() else {
-            return self.quarantine(now, under_way.device, Ailment::Stalled, Some(under_way.head()));
+            self.quarantine(now, under_way.device, Ailment::Stalled, Some(under_way.head()));
+            return self.end_held_by(now, &under_way);
         };
         let after = now.since(under_way.started_at);
         self.recover(now, &under_way, first, Fault::Stalled { after }, Nanos::ZERO);
@@ -104,6 +105,14 @@ impl<H: Host> Scheduler<H> {
                 state.phase = Phase::Stranded;
                 self.place(now, task);
             }
+        }
+        self.end_held_by(now, &under_way);
+    }
+
+    /// The session that a run does not come back with is lost: whoever waits for it would wait for nothing.
+    fn end_held_by(&mut self, now: Moment, run: &Run) {
+        if let Some(sequence) = run.hold {
+            self.end_held(now, sequence);
         }
     }
 }

@@ -387,10 +387,15 @@ impl<H: Host> Scheduler<H> {
     /// Ends a task now. A run that is under way keeps its leases until it settles, but its result counts no more.
     pub(super) fn stop(&mut self, now: Moment, task: TaskId, error: crate::TaskError) -> bool {
         let Some(state) = self.tasks.get(task) else { return false };
-        if let Phase::Queued { .. } = state.phase {
+        let was_queued = matches!(state.phase, Phase::Queued { .. });
+        if was_queued {
             self.leave_queue(task);
         }
         self.end_without_result(now, task, error);
+        if was_queued {
+            // A grant may have waited only so that this task would fit beside it.
+            self.offer_memory_to_grants(now);
+        }
         true
     }
 }

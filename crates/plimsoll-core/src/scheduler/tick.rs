@@ -25,6 +25,8 @@ impl<H: Host> Scheduler<H> {
             // A run that takes far longer than predicted must not keep its queue from devices that are idle.
             self.wake_thieves(now, device);
         }
+        // Tasks that a grant had to leave room for may have ended.
+        self.offer_memory_to_grants(now);
     }
 
     /// When something is due next, unless something happens before.

@@ -65,6 +65,14 @@ fn check_end(world: &World, job: usize) -> Result<(), String> {
         {
             Ok(())
         }
+        Some(Err(TaskError::SessionLost { .. })) if task.spec.holds => Ok(()),
+        Some(Err(TaskError::PredecessorFailed { task: before, cause }))
+            if world.job(*before).is_none() && task.spec.holds =>
+        {
+            let is_right =
+                matches!(**cause, TaskError::SessionLost { .. } | TaskError::Cancelled | TaskError::ShutDown);
+            if is_right { Ok(()) } else { Err(format!("task {job} ended with its session's step down: {cause}")) }
+        }
         Some(Err(TaskError::PredecessorFailed { cause, .. })) => caused_by_an_ancestor(world, job, cause),
         Some(Err(TaskError::WorkFailed(cause))) if task.fails && cause.to_string() == format!("work {job}") => Ok(()),
         Some(Err(TaskError::Panicked { message })) if task.panics && *message == format!("work {job}") => Ok(()),

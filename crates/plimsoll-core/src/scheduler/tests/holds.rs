@@ -236,3 +236,76 @@ fn closing_cancels_what_has_not_ended_and_leaves_nothing() {
     assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
     scheduler.check_at_rest().unwrap();
 }
+
+/// Its first task could not open it where it was recalled from, and opened another.
+#[test]
+fn a_recall_of_a_session_that_was_never_opened_holds_nobody_up() {
+    let (mut scheduler, spec) = held();
+    let tasks = submit(&mut scheduler, &spec, 2);
+    let run = take(&mut scheduler, GPU);
+    assert!(scheduler.recall_hold(NOW, HELD, "depth 1"));
+    end(&mut scheduler, &run, Some(Fault::OutOfMemory { moment: MemoryMoment::Open, wanted: Bytes(400) }));
+    for task in tasks {
+        let run = take(&mut scheduler, GPU);
+        assert_eq!((run.task, run.rung, run.leaves), (task, 1, false));
+        assert!(end(&mut scheduler, &run, None));
+    }
+    assert!(scheduler.drain_endings().is_empty() && scheduler.unsettled() == 0);
+    assert!(scheduler.recall_hold(NOW, HELD, "cpu"), "it can be recalled again");
+    assert!(take(&mut scheduler, GPU).leaves);
+}
+
+#[test]
+fn a_recalled_session_needs_no_memory_to_leave() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    let large = Rung::new("large", Place::On(DeviceKind::Gpu), Footprint::task(Bytes(595)));
+    let free = TaskSpec { sequence: None, holds: false, ladder: Ladder::from(vec![large]), ..spec };
+    submit(&mut scheduler, &free, 1);
+    let large = take(&mut scheduler, GPU);
+    assert!(scheduler.recall_hold(NOW, HELD, "cpu"));
+    let leave = take(&mut scheduler, GPU);
+    assert!(leave.leaves);
+    end(&mut scheduler, &leave, None);
+    end(&mut scheduler, &large, None);
+}
+
+#[test]
+fn a_session_that_is_recalled_before_it_is_opened_is_opened_lower() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 1);
+    assert!(scheduler.recall_hold(NOW, HELD, "cpu"));
+    assert!(scheduler.take(NOW, GPU).is_none());
+    assert_eq!(take(&mut scheduler, CPU).rung, 2);
+}
+
+/// The task that ran on it was cancelled before, so that nothing else ends with it.
+#[test]
+fn who_waits_for_a_session_that_does_not_come_back_ends_with_it() {
+    let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let mut device = exact(DeviceKind::Gpu, 2, 1_000);
+    device.stall_after = Some(Nanos::millis(1));
+    let gpu = scheduler.add_device(device);
+    scheduler.device_opened(Moment::START, gpu);
+    scheduler.hold(HELD);
+    let mut spec = TaskSpec::new(scheduler.register("w"), depths(), 10);
+    (spec.sequence, spec.holds) = (Some(HELD), true);
+    scheduler.teach(spec.workload, "depth 2", gpu, 10, Nanos::millis(1));
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, gpu);
+    end(&mut scheduler, &run, None);
+    let cancelled = submit(&mut scheduler, &spec, 1)[0];
+    take(&mut scheduler, gpu);
+    scheduler.cancel(NOW, cancelled);
+    submit(&mut scheduler, &spec, 1);
+    scheduler.drain_endings();
+    scheduler.tick(Moment(Nanos::seconds(1).0));
+    let endings = scheduler.drain_endings();
+    assert!(
+        matches!(endings[..], [crate::scheduler::Ending { error: TaskError::SessionLost { .. }, .. }]),
+        "{endings:?}"
+    );
+    scheduler.check_invariants().unwrap();
+}

@@ -6,7 +6,7 @@ use plimsoll_core::{Bytes, DeviceId, GrantId, GrantRefusal, GrantRung, GrantSpec
 use rustc_hash::FxHashMap;
 
 use super::order::Rank;
-use crate::sim::world::{Owner, ROUND, World};
+use crate::sim::world::{Holder, Owner, ROUND, World};
 
 /// What was seen of every grant.
 #[derive(Default)]
@@ -121,7 +121,7 @@ impl GrantWatch {
         }
         let ledger = world.core().ledger();
         let fits = |rung: &GrantRung| {
-            let room = |device| ledger.line(device) - ledger.outside(device) - values_on(world, device);
+            let room = |device| ledger.line(device) - ledger.outside(device) - kept_on(world, device);
             rung.portions().iter().all(|&(device, bytes)| bytes <= room(device))
         };
         match owner.wish.spec.ladder.iter().position(fits) {
@@ -188,9 +188,15 @@ fn next_state(before: Option<Seen>, at: Moment, edge: GrantEdge) -> Option<Seen>
     }
 }
 
-/// Bytes of values that lie on a device: they are not given up for a grant.
-fn values_on(world: &World, device: DeviceId) -> Bytes {
-    world.values_there().filter(|(_, value)| value.device == device).map(|(_, value)| value.bytes.bytes()).sum()
+/// Bytes of values and held sessions that lie on a device: they are not given up for a grant.
+fn kept_on(world: &World, device: DeviceId) -> Bytes {
+    let values = world.values_there().filter(|(_, value)| value.device == device).map(|(_, value)| value.bytes.bytes());
+    let session = |holder: &Holder| {
+        let (on, rung) = holder.open?;
+        let spec = &world.tasks()[*holder.jobs.last()?].spec;
+        (on == device && !holder.is_closed).then(|| spec.ladder.rungs()[rung].footprint.session)
+    };
+    values.chain(world.holders().filter_map(session)).sum()
 }
 
 fn rank_of(grant: GrantId, owner: &Owner) -> Rank {

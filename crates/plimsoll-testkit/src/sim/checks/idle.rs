@@ -2,7 +2,7 @@
 
 use plimsoll_core::{DeviceId, Moment, TaskId};
 
-use super::order::{OrderWatch, copies, waits_for_reference};
+use super::order::{OrderWatch, copies, waits_for_reference, waits_for_session};
 use super::promises::KnownPeaks;
 use crate::sim::world::{ROUND, World};
 
@@ -47,7 +47,7 @@ fn neglected(world: &World, peaks: &KnownPeaks, order: &OrderWatch, device: Devi
     for (task, rung) in core.queued(device).take(LOOK) {
         let Some(job) = world.job(task) else { continue };
         let fits = peaks.bytes(&world.tasks()[job].spec, rung, device) + copies(world, job, device) <= free;
-        if fits && !waits_for_reference(world, job, rung, device) {
+        if fits && !waits_for_reference(world, job, rung, device) && !waits_for_session(world, job) {
             return Some(task);
         }
         if order.may_be_waited_for(task) {

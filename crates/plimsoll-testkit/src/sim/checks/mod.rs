@@ -13,10 +13,12 @@
 //! | `trust.rs` | nothing is delivered from a device that is not trusted; a fault is never ignored |
 //! | `grants.rs` | a grant is in one state, over once, in order, recalled only by need, free only when free |
 //! | `values.rs` | a value lies where it is said to, as long as somebody reads it, and says what it should |
+//! | `holds.rs` | what a held session holds that was not drained is known; nothing waits for a lost one |
 //! | `idle.rs` | no slot sleeps while its device has work that could start |
 
 mod allowed;
 mod grants;
+mod holds;
 mod idle;
 mod order;
 mod promises;
@@ -151,7 +153,9 @@ impl Checks {
         self.unsupported.taken(world, job, taken.rung, before.device)?;
         quality::check(world, &self.peaks, before, job, taken.rung)?;
         self.order.check(world, &self.peaks, before, taken.task)?;
-        promises::under_the_line(world, before.device)
+        let is_leave = world.job(taken.task).is_none() && world.tasks()[job].spec.holds;
+        // It is promised nothing, and may start where a line has moved below what was.
+        if is_leave { Ok(()) } else { promises::under_the_line(world, before.device) }
     }
 
     /// A run gave a result that counts.
@@ -183,6 +187,7 @@ impl Checks {
         promises::allocated_was_promised(world)?;
         references::check(world)?;
         ValueWatch::at_rest(world)?;
+        holds::at_rest(world)?;
         self.grants.at_rest(world)?;
         self.idle.check(world, &self.peaks, &self.order)
     }

@@ -115,7 +115,9 @@ impl OrderWatch {
 }
 
 fn may_start(world: &World, before: &BeforeTake, (job, rung): (usize, usize), bytes: Bytes) -> bool {
-    bytes <= before.free[before.device.index()] && !waits_for_reference(world, job, rung, before.device)
+    bytes <= before.free[before.device.index()]
+        && !waits_for_reference(world, job, rung, before.device)
+        && !waits_for_session(world, job)
 }
 
 /// Bytes of the values that a task would have to copy to a device.
@@ -124,6 +126,16 @@ pub(super) fn copies(world: &World, job: usize, device: DeviceId) -> Bytes {
     let elsewhere =
         makers.filter(|maker| maker.value.is_none_or(|(value, _)| world.core().value_lies_on(value) != Some(device)));
     elsewhere.map(|maker| maker.value_bytes()).sum()
+}
+
+/// Whether a run uses the session that this task needs.
+pub(super) fn waits_for_session(world: &World, job: usize) -> bool {
+    let spec = &world.tasks()[job].spec;
+    let uses = |flight: &Flight| {
+        let other = &world.tasks()[flight.job].spec;
+        other.holds && other.sequence == spec.sequence
+    };
+    spec.holds && world.flights().any(uses)
 }
 
 /// Whether another run prepares a reference of this task right now: it is waited for, so that nothing is made twice.

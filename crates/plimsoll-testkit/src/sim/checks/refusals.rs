@@ -35,7 +35,12 @@ pub(super) fn check_again(
     }
     let rungs = 0..task.spec.ladder.rungs().len();
     let candidates = rungs.flat_map(|rung| world.device_ids().map(move |device| (rung, device)));
-    for (rung, device) in candidates.filter(|(rung, device)| allows(world, &task.spec, *rung, *device)) {
+    let holder = world.holder_of(&task.spec);
+    let may_hold = |rung: usize, device: DeviceId| {
+        holder.is_none_or(|holder| rung >= holder.best && holder.open.is_none_or(|open| open == (device, rung)))
+    };
+    let allowed = |rung, device| allows(world, &task.spec, rung, device) && may_hold(rung, device);
+    for (rung, device) in candidates.filter(|(rung, device)| allowed(*rung, *device)) {
         if let Some(reason) = could_have(world, peaks, tried, (job, rung, device)) {
             let name = task.spec.ladder.rungs()[rung].name;
             return Err(format!("refusal: task {job} was refused, but {name} on {device} {reason}; {error}"));

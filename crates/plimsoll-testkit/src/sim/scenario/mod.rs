@@ -9,11 +9,13 @@
 //! | `disturbances.rs` | other programs, leases, handles, losses, the end |
 //! | `grants.rs` | who holds memory for longer, and how he behaves when it is needed |
 //! | `stages.rs` | items that go through stages, and the values they leave |
+//! | `holds.rs` | sequences that own their session |
 //! | `past.rs` | a profile of an earlier life, right or wrong |
 
 mod arrivals;
 mod disturbances;
 mod grants;
+mod holds;
 mod machine;
 mod past;
 mod stages;
@@ -24,6 +26,7 @@ use plimsoll_core::rng::Rng;
 
 use super::world::World;
 use grants::Grants;
+use holds::Holds;
 use stages::Stages;
 
 /// What a seed stands for.
@@ -100,6 +103,7 @@ impl Scenario {
             config = grants.hurry(config);
         }
         let mut stages = Stages::draw(seed, devices.len());
+        let mut holds = Holds::draw(seed, devices.len());
         let past = if self.habits.profile { Some(self.past(&config, &devices)) } else { None };
         let mut world = World::new(config, devices, seed);
         world.check_everything();
@@ -116,6 +120,9 @@ impl Scenario {
         }
         if let Some(stages) = &mut stages {
             stages.fill(&mut world);
+        }
+        if let Some(holds) = &mut holds {
+            holds.fill(&mut world);
         }
         world
     }

@@ -26,6 +26,8 @@ enum Answer {
     TakenIn(Vec<TaskId>),
     ComeBack,
     Closed,
+    /// The session of its sequence was closed.
+    NotHeld,
 }
 
 impl World {
@@ -115,6 +117,9 @@ impl World {
         loop {
             let answer = self.scheduler.submit(self.now, spec.clone(), job).map(|id| vec![id]);
             let answer = answer.map_err(|back| back.refusal);
+            if let Err(SubmitRefusal::SessionLost { undrained }) = answer {
+                self.refused_by_loss(job, undrained)?;
+            }
             let Err(SubmitRefusal::ForgottenPredecessor { task }) = answer else {
                 let answer = self.judge(1, answer)?;
                 return self.answered(vec![job], answer, Happening::Submit(job));
@@ -168,6 +173,8 @@ impl World {
             Ok(ids) => Ok(Answer::TakenIn(ids)),
             Err(SubmitRefusal::QueueFull { .. }) if unsettled + wanted > limit => Ok(Answer::ComeBack),
             Err(SubmitRefusal::ShuttingDown) => Ok(Answer::Closed),
+            Err(SubmitRefusal::SessionLost { .. }) => Ok(Answer::ComeBack),
+            Err(SubmitRefusal::NotHeld { .. }) => Ok(Answer::NotHeld),
             Err(refusal) => Err(format!("refused with {unsettled} of {limit} tasks: {refusal}")),
         }
     }
@@ -176,6 +183,7 @@ impl World {
         match answer {
             Answer::TakenIn(ids) => self.taken_in(jobs, ids),
             Answer::ComeBack => self.plan(self.now + COME_BACK, again),
+            Answer::NotHeld => return jobs.into_iter().try_for_each(|job| self.end(job, Err(TaskError::Cancelled))),
             Answer::Closed => return jobs.into_iter().try_for_each(|job| self.end(job, Err(TaskError::ShutDown))),
         }
         Ok(())
@@ -203,6 +211,7 @@ impl World {
                 checks.joined(id, sequence);
             }
             takes.into_iter().for_each(|maker| self.spend_handle(maker));
+            self.joined_holder(job);
         }
         self.tell_watchdog_of_work(has_deadline);
     }

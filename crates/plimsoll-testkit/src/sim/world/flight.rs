@@ -158,7 +158,12 @@ impl World {
         while self.rng.chance(self.batches) {
             let before = self.before_take(device);
             let Some(Behind { task, job, .. }) = self.scheduler.take_behind(self.now, run) else { break };
-            let taken = Taken { task, job, rung: first.rung };
+            let name = self.tasks[first.job].spec.ladder.rungs()[first.rung].name;
+            let rungs = self.tasks[job].spec.ladder.rungs();
+            let Some(rung) = rungs.iter().position(|rung| rung.name == name) else {
+                return Err(format!("task {job} stands behind one on {name}, which it has not"));
+            };
+            let taken = Taken { task, job, rung };
             self.after_take(before, taken)?;
             let references = self.flights[flight].iter().flat_map(Flight::references).collect();
             let (errand, values) = (Errand::Asked, Vec::new());
@@ -189,9 +194,10 @@ impl World {
         if is_first {
             self.checked(|_, world| super::super::checks::values_at_hand(world, device, (job, errand), &values))?;
         }
+        self.check_held(&spec, errand, (job, at, run), session.as_ref())?;
         let Bring { session, opens, resumes } = self.check_session(device, &spec, rung.name, session)?;
         let stages = stages(opens, &references, &values);
-        let mishap = self.draw_mishap(device, job, rung.name, &stages);
+        let mishap = self.draw_mishap(device, (job, errand), rung.name, &stages);
         let state = &self.devices[device.index()];
         let (speed, generation, quarantines, epoch) =
             (state.gpu.speed, state.generation, state.quarantines, state.epoch);
@@ -238,6 +244,7 @@ impl World {
                 Stage::Fetch(which) => (cost.bring, flight.reads[which].bytes.bytes()),
                 Stage::Open => (cost.open.scaled(1.0 / speed), rung.footprint.session),
                 Stage::Prepare(_) => (cost.bring.scaled(1.0 / speed), rung.footprint.reference),
+                Stage::Run if errand == Errand::Leave => (run_takes, Bytes::ZERO),
                 Stage::Run if is_first => (run_takes, self.real_bytes(&spec, at) - kept_bytes(&spec, at)),
                 // In the memory of the one before it.
                 Stage::Run => (run_takes, Bytes::ZERO),

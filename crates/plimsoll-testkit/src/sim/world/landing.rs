@@ -133,10 +133,10 @@ impl World {
             Some((fault, failed.measured.run, kind))
         });
         let kind = failed.as_ref().map(|(_, _, kind)| *kind);
-        let session = session.filter(|_| failed.is_none());
+        let mut session = session.filter(|_| failed.is_none());
+        let state = self.returns_held(&flights[0], &mut session);
         let fault = failed.map(|(fault, took, _)| (fault, took));
-        let outcome =
-            BatchOutcome { done, fault, session, measured, value, moves: SmallVec::from_vec(moves), state: None };
+        let outcome = BatchOutcome { done, fault, session, measured, value, moves: SmallVec::from_vec(moves), state };
         let mut settled = Vec::new();
         self.scheduler.settle_batch(self.now, run, outcome, |each| settled.push(each));
         self.hear()?;

@@ -3,7 +3,7 @@
 
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, MemoryMoment, Moment, Nanos};
 
-use super::{Happening, World};
+use super::{Errand, Happening, World};
 use crate::sim::truth::Allocation;
 
 /// A part of an attempt.
@@ -40,7 +40,7 @@ impl World {
     pub(super) fn draw_mishap(
         &mut self,
         device: DeviceId,
-        job: usize,
+        (job, errand): (usize, Errand),
         rung: &'static str,
         stages: &[Stage],
     ) -> Option<Mishap> {
@@ -49,10 +49,12 @@ impl World {
         if faults.unsupported.contains(&rung) {
             return fails(stages[0], Fault::Unsupported { detail: "simulated".into() });
         }
-        if self.tasks[job].fails {
+        // Whoever only takes out what a session holds does none of the task's work.
+        let does_work = errand != Errand::Leave;
+        if self.tasks[job].fails && does_work {
             return fails(Stage::Run, Fault::work(format!("work {job}")));
         }
-        if self.tasks[job].panics {
+        if self.tasks[job].panics && does_work {
             return fails(Stage::Run, Fault::Panicked { message: format!("work {job}") });
         }
         let anywhere = stages[self.rng.below(stages.len())];

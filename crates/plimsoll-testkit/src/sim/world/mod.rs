@@ -11,11 +11,13 @@
 //! | `landing.rs` | what a slot does with an attempt that is over |
 //! | `callers.rs` | those who hand in tasks, and hold handles |
 //! | `owners.rs` | those who hold grants, in this process and outside |
+//! | `holders.rs` | those whose sequence owns its session |
 //! | `stages.rs` | those who hold values, and hand in what reads them |
 //! | `watchdog.rs` | ticks, memory readings, reopening |
 
 mod callers;
 mod flight;
+mod holders;
 mod landing;
 mod mishap;
 mod owners;
@@ -42,6 +44,7 @@ use super::truth::{Allocation, Held, VirtualSession, VirtualValue};
 pub use super::truth::{Cost, TaskTruth};
 use callers::{Handle, Set};
 pub(crate) use flight::{Errand, Flight, Taken, prepared_key};
+pub(crate) use holders::Holder;
 pub(crate) use owners::Owner;
 pub use owners::Wish;
 pub(crate) use virtual_gpu::VirtualState;
@@ -81,6 +84,9 @@ enum Happening {
     Pin(usize),
     LetGo(usize),
     GiveUpValue(usize),
+    RecallSession(usize, usize),
+    Restart(usize),
+    Close(usize),
     ShutDown,
     Prepared { flight: usize, at: usize },
     Land(usize),
@@ -117,6 +123,7 @@ pub struct World {
     handles: Vec<Handle>,
     /// When each item was handed in.
     items: Vec<Option<Moment>>,
+    holders: Vec<Holder>,
     /// Every value that was made and may still be there, and who made it.
     made: Vec<(usize, Weak<VirtualValue>)>,
     checks: Option<Box<Checks>>,
@@ -156,6 +163,7 @@ impl World {
             sets: Vec::new(),
             handles: Vec::new(),
             items: Vec::new(),
+            holders: Vec::new(),
             made: Vec::new(),
             checks: None,
         }
@@ -299,6 +307,9 @@ impl World {
             Happening::Pin(handle) => self.pin(handle),
             Happening::LetGo(handle) => self.let_go(handle),
             Happening::GiveUpValue(job) => self.give_up_value(job),
+            Happening::RecallSession(holder, rung) => self.recall_session(holder, rung),
+            Happening::Restart(holder) => return self.restart(holder),
+            Happening::Close(holder) => self.close(holder),
             Happening::ShutDown => {
                 self.is_closed = true;
                 self.scheduler.stop_accepting();
@@ -333,8 +344,9 @@ impl World {
 
     /// What nobody will use again goes.
     fn discard(&mut self, discards: Discards<Pretend>) -> Result<(), String> {
+        let gone = discards.sessions.iter().try_for_each(|session| self.session_goes(session));
         drop(discards);
-        Ok(())
+        gone
     }
 
     fn hear(&mut self) -> Result<(), String> {
@@ -374,6 +386,7 @@ impl World {
 
     fn end(&mut self, job: usize, end: Result<DeviceId, TaskError>) -> Result<(), String> {
         self.checked(|checks, world| checks.ended(world, job, &end))?;
+        self.tell_holder(job, &end)?;
         let task = &mut self.tasks[job];
         task.ends += 1;
         task.end = Some(end);

@@ -308,3 +308,16 @@ fn a_sequence_does_not_wait_for_its_own_tasks() {
     ask(&mut scheduler, 4, GrantSpec::new(GrantOwner::Sequence(sequence), ladder));
     assert_eq!(heard(&mut scheduler), ["grant 2 holds rung 0"]);
 }
+
+#[test]
+fn a_grant_that_left_room_for_a_task_is_given_when_that_is_cancelled() {
+    let mut scheduler = three_gpus();
+    let (runs, waits) = (task_on_a(&mut scheduler, 600), task_on_a(&mut scheduler, 900));
+    scheduler.submit(Moment(1), runs, ()).unwrap();
+    super::super::start(&mut scheduler, Moment(1), A.0);
+    let task = scheduler.submit(Moment(2), waits, ()).unwrap();
+    let id = ask(&mut scheduler, 3, on_a(&[200]));
+    assert_eq!(phase(&scheduler, id), Some(GrantPhase::Waiting));
+    scheduler.cancel(Moment(4), task);
+    assert_eq!(phase(&scheduler, id), Some(GrantPhase::Held));
+}
