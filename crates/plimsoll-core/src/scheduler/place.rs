@@ -137,6 +137,10 @@ impl<H: Host> Scheduler<H> {
         let given_up: Vec<TaskId> =
             self.strandings().filter(|(_, since)| waited(*since)).map(|(task, _)| task).collect();
         for &task in &given_up {
+            // The end of one may have freed what another waited for: that one stands in a queue by now.
+            if self.tasks.get(task).is_none_or(|state| state.phase != Phase::Stranded) {
+                continue;
+            }
             // Once waiting is over, a rung that is only closed by what was learnt is tried before the task ends.
             if let Some(chosen) = self.choose(now, task) {
                 self.place_as(now, task, &chosen);

@@ -15,6 +15,7 @@ const STALL_FACTOR: u64 = 8;
 impl<H: Host> Scheduler<H> {
     /// Does what is due.
     pub fn tick(&mut self, now: Moment) {
+        let tasks = self.tasks.len();
         self.pass_deadlines(now);
         self.give_up_on_devices(now);
         self.tick_grants(now);
@@ -25,8 +26,10 @@ impl<H: Host> Scheduler<H> {
             // A run that takes far longer than predicted must not keep its queue from devices that are idle.
             self.wake_thieves(now, device);
         }
-        // Tasks that a grant had to leave room for may have ended.
-        self.offer_memory_to_grants(now);
+        // A grant may have left room for one of those that ended.
+        if self.tasks.len() < tasks {
+            self.offer_memory_to_grants(now);
+        }
     }
 
     /// When something is due next, unless something happens before.

@@ -79,7 +79,11 @@ impl OrderWatch {
         before: &BeforeTake,
         taken: TaskId,
     ) -> Result<(), String> {
-        let Some(job) = world.job(taken) else { return Ok(()) };
+        let Some(job) = world.job(taken) else {
+            // Nobody asked for it, but it was started before these.
+            before.still_queued(world).for_each(|(task, _)| self.0.entry(task).or_default().all += 1);
+            return Ok(());
+        };
         let device = before.device;
         let own = before.queue.iter().any(|(task, _)| *task == taken);
         let rank = Rank::of(world, job);

@@ -39,7 +39,14 @@ pub(super) fn check_again(
     let may_hold = |rung: usize, device: DeviceId| {
         holder.is_none_or(|holder| rung >= holder.best && holder.open.is_none_or(|open| open == (device, rung)))
     };
-    let allowed = |rung, device| allows(world, &task.spec, rung, device) && may_hold(rung, device);
+    // With values, the end of one task frees memory: perhaps a moment after another was refused for want of it.
+    let is_over = world.now().since(tried.since) >= world.core().config().memory_wait_max && world.has_items();
+    let in_vain = |rung: usize, device: DeviceId| {
+        let name = task.spec.ladder.rungs()[rung].name;
+        is_over && attempts.iter().any(|attempt| (attempt.rung, attempt.device) == (name, device) && is_wait(attempt))
+    };
+    let allowed =
+        |rung, device| allows(world, &task.spec, rung, device) && may_hold(rung, device) && !in_vain(rung, device);
     for (rung, device) in candidates.filter(|(rung, device)| allowed(*rung, *device)) {
         if let Some(reason) = could_have(world, peaks, tried, (job, rung, device)) {
             let name = task.spec.ladder.rungs()[rung].name;
@@ -51,11 +58,11 @@ pub(super) fn check_again(
 
 /// Rungs that were given up on after their memory had been waited for.
 fn waits_given_up(attempts: &[Attempt]) -> usize {
-    let is_wait = |attempt: &&Attempt| match &attempt.setback {
-        Setback::Refused(Refusal::DoesNotFit(shortfall)) => shortfall.may_pass(),
-        _ => false,
-    };
-    attempts.iter().filter(is_wait).count()
+    attempts.iter().filter(|attempt| is_wait(attempt)).count()
+}
+
+fn is_wait(attempt: &Attempt) -> bool {
+    matches!(&attempt.setback, Setback::Refused(Refusal::DoesNotFit(shortfall)) if shortfall.may_pass())
 }
 
 /// Why this rung on this device would have done; `None` if it would not.

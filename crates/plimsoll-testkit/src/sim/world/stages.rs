@@ -41,6 +41,11 @@ impl World {
         self.tasks[job].gives_up_its_value = true;
     }
 
+    /// Whether there are values at all.
+    pub(in crate::sim) fn has_items(&self) -> bool {
+        !self.items.is_empty()
+    }
+
     /// All stages of an item are as old as its first.
     pub(super) fn note_item(&mut self, job: usize) {
         let Some((item, stage)) = self.tasks[job].stage else { return };
