@@ -191,7 +191,10 @@ fn a_rung_that_a_device_cannot_do_is_left_to_others_and_not_tried_again() {
             assert!(orchestrator.reports().iter().all(|device| device.health.is_well()));
             gpu.calls().launches - proven
         };
-        assert!((1..=2).contains(&launches(200)), "once by each slot at the most");
+        // On a busy machine the CPU may have done all of them before a slot of the GPU came to try one.
+        let tried = (0..50).map(|_| launches(200)).find(|launches| *launches > 0);
+        let tried = tried.expect("sooner or later the GPU is tried");
+        assert!(tried <= 2, "{tried} launches: once by each slot at the most");
         assert_eq!(launches(200), 0, "nor by the next process");
         assert_eq!(saved(&file).failures().iter().count(), 0, "it is no shortage of memory");
     });
