@@ -224,6 +224,8 @@ impl<H: Host> Scheduler<H> {
         match self.values.lent.get_mut(&lying.lease) {
             Some(lent) => {
                 lent.is_gone = true;
+                // It comes back with the runs from now on, not with its readers.
+                self.ledger.passes_to(lying.lease, Holder::Own);
                 false
             }
             None => {
