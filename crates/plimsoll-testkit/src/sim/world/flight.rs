@@ -9,7 +9,7 @@ use plimsoll_core::scheduler::{
 };
 use plimsoll_core::{Bytes, DeviceId, Fault, Moment, Nanos, TaskId, TaskSpec};
 
-use super::mishap::Stage;
+use super::mishap::{Mishap, Stage};
 use super::{Happening, Pretend, World};
 use crate::sim::truth::{Allocation, Held, MadeFor, VirtualSession, VirtualValue};
 
@@ -116,6 +116,25 @@ struct Start {
     values: Vec<ValueTurn<Rc<VirtualValue>>>,
 }
 
+/// What all stages of an attempt have to know.
+struct FlightPlan<'a> {
+    spec: &'a TaskSpec,
+    /// It stands behind no other.
+    is_first: bool,
+    /// What a session that it opens goes on with.
+    resumes: Held,
+    /// Where each value has to be copied from.
+    sources: Vec<Option<DeviceId>>,
+    run_takes: Nanos,
+}
+
+impl FlightPlan<'_> {
+    /// Where a stage copies from.
+    fn source(&self, stage: Stage) -> Option<DeviceId> {
+        if let Stage::Fetch(which) = stage { self.sources[which] } else { None }
+    }
+}
+
 /// The session of an attempt.
 struct Bring {
     session: Option<VirtualSession>,
@@ -180,27 +199,14 @@ impl World {
 
     /// Plays an attempt ahead: what it will hold, when it will be over and how.
     fn fly(&mut self, device: DeviceId, slot: Option<usize>, start: Start) -> Result<(usize, Moment), String> {
+        let spec = self.check_start(device, &start)?;
         let Start { run, taken: Taken { job, rung: at, .. }, errand, session, references, values } = start;
         let is_first = session.is_some();
-        if self.tasks[job].end.is_some() && errand == Errand::Asked {
-            return Err(format!("task {job} was started after it had ended"));
-        }
-        self.tasks[job].starts += usize::from(errand == Errand::Asked);
-        let spec = self.spec_of(job, errand);
         let rung = &spec.ladder.rungs()[at];
-        if !is_first && (rung.value > Bytes::ZERO || !spec.takes.is_empty() || spec.holds) {
-            return Err(format!("task {job} stands behind another, which has no room for what it keeps or reads"));
-        }
-        if is_first {
-            self.checked(|_, world| super::super::checks::values_at_hand(world, device, (job, errand), &values))?;
-        }
-        self.check_held(&spec, errand, (job, at, run), session.as_ref())?;
         let Bring { session, opens, resumes } = self.check_session(device, &spec, rung.name, session)?;
         let stages = stages(opens, &references, &values);
         let mishap = self.draw_mishap(device, (job, errand), rung.name, &stages);
         let state = &self.devices[device.index()];
-        let (speed, generation, quarantines, epoch) =
-            (state.gpu.speed, state.generation, state.quarantines, state.epoch);
         let mut flight = Flight {
             run,
             errand,
@@ -208,9 +214,9 @@ impl World {
             rung: at,
             device,
             slot,
-            generation,
-            quarantines,
-            epoch,
+            generation: state.generation,
+            quarantines: state.quarantines,
+            epoch: state.epoch,
             result: Ok(()),
             session,
             behind: Vec::new(),
@@ -228,7 +234,6 @@ impl World {
             check: Check::NotMade,
             waits_since: None,
         };
-        let cost = self.tasks[job].cost;
         let run_takes = self.draw_run_time(device, job);
         for (place, turn) in references.into_iter().enumerate() {
             if let ReferenceTurn::Ready(ready) = turn {
@@ -236,73 +241,134 @@ impl World {
                 flight.held.push((place, ready));
             }
         }
-        let sources: Vec<Option<DeviceId>> = values.iter().map(source).collect();
+        let sources = values.iter().map(source).collect();
         flight.reads.extend(values.into_iter().map(content_of));
-        let mut clock = self.now;
-        for stage in stages {
-            let (takes, bytes) = match stage {
-                Stage::Fetch(which) => (cost.bring, flight.reads[which].bytes.bytes()),
-                Stage::Open => (cost.open.scaled(1.0 / speed), rung.footprint.session),
-                Stage::Prepare(_) => (cost.bring.scaled(1.0 / speed), rung.footprint.reference),
-                Stage::Run if errand == Errand::Leave => (run_takes, Bytes::ZERO),
-                Stage::Run if is_first => (run_takes, self.real_bytes(&spec, at) - kept_bytes(&spec, at)),
-                // In the memory of the one before it.
-                Stage::Run => (run_takes, Bytes::ZERO),
-            };
-            let source = if let Stage::Fetch(which) = stage { sources[which] } else { None };
-            let (over_at, played) = match source.filter(|from| self.is_gone(*from)) {
-                Some(device) => (clock, Err(source_lost(device))),
-                None => self.play_stage(device, stage, clock, (takes, bytes), mishap.as_ref()),
-            };
-            let took = over_at.since(clock);
-            clock = over_at;
-            let allocation = match played {
-                Ok(allocation) => allocation,
-                Err(fault) => {
-                    flight.result = Err(fault);
-                    break;
-                }
-            };
-            match stage {
-                Stage::Open => {
-                    flight.measured.open = Some(took);
-                    let made_for = self.made_for(device, &spec, rung.name);
-                    let holds = spec.sequence.filter(|_| spec.holds).map(|sequence| (sequence, resumes.clone()));
-                    flight.session = Some(VirtualSession { _bytes: allocation, made_for, holds });
-                }
-                Stage::Fetch(_) => {
-                    flight.copies.push(allocation);
-                    flight.moves.extend(source.map(|from| Moved { from, bytes, took }));
-                    flight.fetches.extend(source.map(|from| (from, clock)));
-                }
-                Stage::Prepare(place) => {
-                    flight.measured.bring += took;
-                    flight.measured.brought += 1;
-                    flight.held.push((place, Rc::new(allocation)));
-                    self.plan(clock, Happening::Prepared { flight: self.flights.len(), at: place });
-                }
-                Stage::Run => {
-                    flight.measured.run = took;
-                    let copies: Bytes = flight.copies.iter().map(Allocation::bytes).sum();
-                    flight.measured.peak = Some(self.real_bytes(&spec, at) + copies);
-                    drop(allocation);
-                    let stays = if errand == Errand::Leave { Bytes::ZERO } else { rung.value };
-                    let account = &self.devices[device.index()].account;
-                    flight.task_bytes = Some(account.allocate(bytes - stays));
-                    let content = Self::content(job, flight.reads.iter().map(|value| value.content));
-                    flight.makes = (stays > Bytes::ZERO).then(|| {
-                        let bytes = account.allocate(stays);
-                        Rc::new(VirtualValue { bytes, device, generation, epoch, content })
-                    });
-                }
-            }
-        }
+        let plan = FlightPlan { spec: &spec, is_first, resumes, sources, run_takes };
+        let lands_at = self.play(&mut flight, &plan, stages, mishap.as_ref());
         flight.makes.iter().for_each(|value| self.note_made(job, value));
         self.flights.push(Some(flight));
         if errand == Errand::Asked && rung.value > Bytes::ZERO {
             self.give_up_before_it_is_made(job, run);
         }
-        Ok((self.flights.len() - 1, clock))
+        Ok((self.flights.len() - 1, lands_at))
+    }
+
+    /// Whether an attempt may start with what it was given; says what it is to do.
+    fn check_start(&mut self, device: DeviceId, start: &Start) -> Result<TaskSpec, String> {
+        let Start { run, taken: Taken { job, rung, .. }, errand, session, values, .. } = start;
+        let (job, rung, errand) = (*job, *rung, *errand);
+        if self.tasks[job].end.is_some() && errand == Errand::Asked {
+            return Err(format!("task {job} was started after it had ended"));
+        }
+        self.tasks[job].starts += usize::from(errand == Errand::Asked);
+        let spec = self.spec_of(job, errand);
+        let stays = spec.ladder.rungs()[rung].value > Bytes::ZERO;
+        if session.is_none() && (stays || !spec.takes.is_empty() || spec.holds) {
+            return Err(format!("task {job} stands behind another, which has no room for what it keeps or reads"));
+        }
+        if session.is_some() {
+            self.checked(|_, world| super::super::checks::values_at_hand(world, device, (job, errand), values))?;
+        }
+        self.check_held(&spec, errand, (job, rung, *run), session.as_ref())?;
+        Ok(spec)
+    }
+
+    /// Plays one stage after the other until one fails; says when that is.
+    fn play(
+        &mut self,
+        flight: &mut Flight,
+        plan: &FlightPlan<'_>,
+        stages: Vec<Stage>,
+        mishap: Option<&Mishap>,
+    ) -> Moment {
+        let mut clock = self.now;
+        for stage in stages {
+            let (takes, bytes) = self.demand(flight, plan, stage);
+            let gone = plan.source(stage).filter(|from| self.devices[from.index()].is_lost);
+            let (over_at, played) = match gone {
+                Some(device) => (clock, Err(source_lost(device))),
+                None => self.play_stage(flight.device, stage, clock, (takes, bytes), mishap),
+            };
+            let took = over_at.since(clock);
+            clock = over_at;
+            match played {
+                Ok(allocation) => self.stage_is_over(flight, plan, stage, (took, clock), allocation),
+                Err(fault) => {
+                    flight.result = Err(fault);
+                    break;
+                }
+            }
+        }
+        clock
+    }
+
+    /// The time and the bytes that a stage takes.
+    fn demand(&self, flight: &Flight, plan: &FlightPlan<'_>, stage: Stage) -> (Nanos, Bytes) {
+        let (cost, speed) = (self.tasks[flight.job].cost, self.devices[flight.device.index()].gpu.speed);
+        let footprint = plan.spec.ladder.rungs()[flight.rung].footprint;
+        match stage {
+            Stage::Open => (cost.open.scaled(1.0 / speed), footprint.session),
+            Stage::Prepare(_) => (cost.bring.scaled(1.0 / speed), footprint.reference),
+            Stage::Fetch(which) => (cost.bring, flight.reads[which].bytes.bytes()),
+            Stage::Run if plan.is_first && flight.errand != Errand::Leave => {
+                let beside = self.real_bytes(plan.spec, flight.rung) - kept_bytes(plan.spec, flight.rung);
+                (plan.run_takes, beside)
+            }
+            // In the memory of the one before it, or of the session that it leaves.
+            Stage::Run => (plan.run_takes, Bytes::ZERO),
+        }
+    }
+
+    fn stage_is_over(
+        &mut self,
+        flight: &mut Flight,
+        plan: &FlightPlan<'_>,
+        stage: Stage,
+        (took, now): (Nanos, Moment),
+        allocation: Allocation,
+    ) {
+        let spec = plan.spec;
+        match stage {
+            Stage::Open => {
+                flight.measured.open = Some(took);
+                let made_for = self.made_for(flight.device, spec, spec.ladder.rungs()[flight.rung].name);
+                let holds = spec.sequence.filter(|_| spec.holds).map(|sequence| (sequence, plan.resumes.clone()));
+                flight.session = Some(VirtualSession { _bytes: allocation, made_for, holds });
+            }
+            Stage::Prepare(place) => {
+                flight.measured.bring += took;
+                flight.measured.brought += 1;
+                flight.held.push((place, Rc::new(allocation)));
+                self.plan(now, Happening::Prepared { flight: self.flights.len(), at: place });
+            }
+            Stage::Fetch(_) => {
+                let (from, bytes) = (plan.source(stage), allocation.bytes());
+                flight.copies.push(allocation);
+                flight.moves.extend(from.map(|from| Moved { from, bytes, took }));
+                flight.fetches.extend(from.map(|from| (from, now)));
+            }
+            Stage::Run => {
+                flight.measured.run = took;
+                let copies: Bytes = flight.copies.iter().map(Allocation::bytes).sum();
+                flight.measured.peak = Some(self.real_bytes(spec, flight.rung) + copies);
+                self.keep_output(flight, spec, allocation);
+            }
+        }
+    }
+
+    /// What a run has beside its session goes with it, but for an output that stays.
+    fn keep_output(&self, flight: &mut Flight, spec: &TaskSpec, allocation: Allocation) {
+        let value = spec.ladder.rungs()[flight.rung].value;
+        let stays = if flight.errand == Errand::Leave { Bytes::ZERO } else { value };
+        let (account, bytes) = (&self.devices[flight.device.index()].account, allocation.bytes());
+        drop(allocation);
+        flight.task_bytes = Some(account.allocate(bytes - stays));
+        let content = Self::content(flight.job, flight.reads.iter().map(|value| value.content));
+        let Flight { device, generation, epoch, .. } = *flight;
+        flight.makes = (stays > Bytes::ZERO).then(|| {
+            let bytes = account.allocate(stays);
+            Rc::new(VirtualValue { bytes, device, generation, epoch, content })
+        });
     }
 
     /// What the scheduler carries out for this errand.
@@ -313,11 +379,6 @@ impl World {
             Errand::Asked | Errand::Again => spec.takes = self.values_of(job),
         }
         spec
-    }
-
-    /// Whether nothing can be copied from a device any more.
-    fn is_gone(&self, device: DeviceId) -> bool {
-        self.devices[device.index()].is_lost
     }
 
     /// A warm session must be one of this very device, as it is now, opened for this very thing.
