@@ -78,3 +78,13 @@ fn beside_a_held_session_less_urgent_grants_step_down() {
     scheduler.close_hold(Moment(8), sequence);
     assert_eq!(heard(&mut scheduler), ["grant 3 holds rung 0"]);
 }
+
+#[test]
+fn a_grant_is_given_what_a_lost_device_no_longer_keeps() {
+    let mut scheduler = three_gpus();
+    value_on_a(&mut scheduler, 600);
+    ask(&mut scheduler, 2, on_a(&[700]));
+    assert!(heard(&mut scheduler).is_empty());
+    scheduler.device_faulted(Moment(3), A, crate::Ailment::Lost);
+    assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
+}
