@@ -210,6 +210,11 @@ impl Ledger {
         self.account(device).holds
     }
 
+    /// The bytes of a device that no run here gives back when it ends: what grants and sequences hold.
+    pub fn lasting(&self, device: DeviceId) -> Bytes {
+        self.outside(device) + self.holds(device)
+    }
+
     /// A lease has another holder from now on: what a run had stays when the run is over.
     pub(crate) fn passes_to(&mut self, lease: LeaseId, holder: Holder) {
         let Some(entry) = self.live(lease) else { return };

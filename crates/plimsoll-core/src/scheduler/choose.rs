@@ -368,11 +368,11 @@ impl<H: Host> Scheduler<H> {
         Ok(Assessed {
             estimate,
             exploring: cell.map_or(0, |cell| cell.exploring),
-            fits: !self.is_held_by_others(device, bytes),
+            fits: !self.is_held_by_others(device, self.beside_own_session(spec, rung, bytes)),
         })
     }
 
-    fn may_run(&self, spec: &TaskSpec, at: usize, rung: &Rung, device: DeviceId) -> Result<(), Refusal> {
+    pub(super) fn may_run(&self, spec: &TaskSpec, at: usize, rung: &Rung, device: DeviceId) -> Result<(), Refusal> {
         let state = self.device(device);
         if !rung.place.allows(state.spec.kind) {
             return Err(Refusal::WrongKind);
@@ -461,16 +461,23 @@ impl<H: Host> Scheduler<H> {
             return Ok(None);
         }
         let patience = self.config.memory_wait_max;
-        if self.is_held_by_others(device, wanted) {
+        if self.is_held_by_others(device, self.beside_own_session(spec, rung, wanted)) {
             return Ok(Some(patience));
         }
         Ok(Some(self.device(device).wait_for_memory(now).unwrap_or(patience)))
     }
 
-    /// Whether so many bytes would not fit even if every run here ended and everything idle went: other programs or
-    /// leases outside hold them, and nobody here can tell for how long.
+    /// Whether so many bytes would not fit even if every run here ended and everything idle went: other programs, grants
+    /// or held sessions have them, and nobody here can tell for how long.
     pub(super) fn is_held_by_others(&self, device: DeviceId, wanted: Bytes) -> bool {
-        wanted > self.ledger.line(device) - self.ledger.outside(device)
+        wanted > self.ledger.line(device) - self.ledger.lasting(device)
+    }
+
+    /// What a task wants beside the session that its sequence holds: that is no other's.
+    #[inline]
+    pub(super) fn beside_own_session(&self, spec: &TaskSpec, rung: &Rung, wanted: Bytes) -> Bytes {
+        let is_held = spec.holds && self.is_held_open(spec);
+        if is_held { wanted - rung.footprint.session } else { wanted }
     }
 
     /// The planned device, as long as the plan holds and the device can take the task.

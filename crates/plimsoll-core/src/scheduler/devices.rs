@@ -209,7 +209,8 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn queued_bytes(&self, task: crate::TaskId) -> Bytes {
         let Some(state) = self.tasks.get(task) else { return Bytes::ZERO };
         let super::state::Phase::Queued { rung, device, .. } = state.phase else { return Bytes::ZERO };
-        self.wanted(device, &state.spec, &state.spec.ladder.rungs()[rung])
+        let rung = &state.spec.ladder.rungs()[rung];
+        self.beside_own_session(&state.spec, rung, self.wanted(device, &state.spec, rung))
     }
 
     /// A handle holds this content from now on, wherever it is or will be prepared.

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::state::{HeldSession, Phase, Run, RunId};
 use super::take::SessionTurn;
+use super::yielding::Yielded;
 use super::{Host, Scheduler};
 use crate::error::{Refusal, SubmitRefusal, TaskError};
 use crate::event::{End, What};
@@ -26,7 +27,7 @@ pub struct Undrained {
 }
 
 /// Where the state of a sequence is.
-enum Place<H: Host> {
+pub(super) enum Place<H: Host> {
     /// There is none yet.
     Unopened,
     /// In a session on a device. `None` while a task uses it.
@@ -38,20 +39,28 @@ enum Place<H: Host> {
 /// The session of a sequence for a run, and what was promised for it if it is open.
 pub(super) type HeldTurn<H> = (Option<HeldSession>, SessionTurn<<H as Host>::Session, <H as Host>::State>);
 
-struct Hold<H: Host> {
-    place: Place<H>,
+pub(super) struct Hold<H: Host> {
+    pub(super) place: Place<H>,
     /// Tasks that have not ended, first to last.
     tasks: VecDeque<TaskId>,
     undrained: Undrained,
     is_lost: bool,
-    /// Rungs above this one are not used any more: their bytes were asked back.
-    lowest: usize,
+    /// Rungs that are not used: their bytes were asked back.
+    pub(super) yielded: Yielded,
     /// The task that takes the state out of the session, because its rung was recalled.
-    leaving: Option<TaskId>,
+    pub(super) leaving: Option<TaskId>,
     /// The run that uses the session.
     user: Option<RunId>,
     /// The latest task: whatever has to be done to the session is done by its means.
-    latest: Option<(TaskSpec, H::Job)>,
+    pub(super) latest: Option<(TaskSpec, H::Job)>,
+}
+
+impl<H: Host> Hold<H> {
+    /// Which rung of its tasks' ladder the open session is on.
+    pub(super) fn rung_in_use(&self, spec: &TaskSpec) -> Option<usize> {
+        let Place::Open { rung, .. } = &self.place else { return None };
+        spec.ladder.rungs().iter().position(|known| known.name == *rung)
+    }
 }
 
 /// The sequences that own their session.
@@ -72,6 +81,22 @@ impl<H: Host> Holds<H> {
         self.0.get_mut(&spec.sequence?).filter(|_| spec.holds)
     }
 
+    pub(super) fn get(&self, sequence: SequenceId) -> Option<&Hold<H>> {
+        self.0.get(&sequence)
+    }
+
+    pub(super) fn get_mut(&mut self, sequence: SequenceId) -> Option<&mut Hold<H>> {
+        self.0.get_mut(&sequence)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SequenceId, &Hold<H>)> {
+        self.0.iter().map(|(sequence, hold)| (*sequence, hold))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Sessions that are idle here hold a lease.
     pub(super) fn leases(&self) -> usize {
         self.0.values().filter(|hold| matches!(hold.place, Place::Open { session: Some(_), .. })).count()
@@ -86,7 +111,7 @@ impl<H: Host> Scheduler<H> {
             tasks: VecDeque::new(),
             undrained: Undrained::default(),
             is_lost: false,
-            lowest: 0,
+            yielded: Yielded::default(),
             leaving: None,
             user: None,
             latest: None,
@@ -134,17 +159,28 @@ impl<H: Host> Scheduler<H> {
     /// Says whether there is a lower rung to step down to.
     pub fn recall_hold(&mut self, now: Moment, sequence: SequenceId, to: &'static str) -> bool {
         let Some(hold) = self.holds.0.get_mut(&sequence) else { return false };
-        let Some((spec, job)) = &hold.latest else { return false };
-        let Some(lowest) = spec.ladder.rungs().iter().position(|rung| rung.name == to) else { return false };
-        hold.lowest = hold.lowest.max(lowest);
-        let Place::Open { device, rung, .. } = &hold.place else {
-            self.choose_again_for_held(now, sequence);
-            return true;
-        };
-        let at = spec.ladder.rungs().iter().position(|known| known.name == *rung);
-        if at.is_none_or(|at| at >= lowest) || hold.leaving.is_some() {
-            return true;
+        let Some((spec, _)) = &hold.latest else { return false };
+        let Some(rung) = spec.ladder.rungs().iter().position(|rung| rung.name == to) else { return false };
+        hold.yielded.by_owner = hold.yielded.by_owner.max(rung);
+        self.move_down(now, sequence)
+    }
+
+    /// Has the session of a sequence leave its rung if that was asked back.
+    pub(super) fn move_down(&mut self, now: Moment, sequence: SequenceId) -> bool {
+        let Some(hold) = self.holds.get(sequence) else { return false };
+        let Some((spec, _)) = &hold.latest else { return false };
+        match &hold.place {
+            Place::Open { .. } if hold.rung_in_use(spec).is_none_or(|at| at >= hold.yielded.best()) => {}
+            Place::Open { .. } => self.leave_rung(now, sequence),
+            _ => self.choose_again_for_held(now, sequence),
         }
+        true
+    }
+
+    /// Takes the state out of the session of a sequence before its next task starts.
+    pub(super) fn leave_rung(&mut self, now: Moment, sequence: SequenceId) {
+        let Some(hold) = self.holds.get(sequence).filter(|hold| hold.leaving.is_none()) else { return };
+        let (Some((spec, job)), Place::Open { device, rung, .. }) = (&hold.latest, &hold.place) else { return };
         let leave = TaskSpec {
             ladder: without_bytes(&spec.ladder),
             devices: DeviceSet::only(*device),
@@ -158,7 +194,6 @@ impl<H: Host> Scheduler<H> {
         };
         let job = job.clone();
         self.enter_leave(now, sequence, leave, job);
-        true
     }
 
     /// The task that would open the session of a sequence may be queued for a rung that was asked back since.
@@ -268,7 +303,7 @@ impl<H: Host> Scheduler<H> {
                 Err(Refusal::SessionElsewhere)
             }
             Place::Open { .. } => Ok(()),
-            _ if at < hold.lowest => Err(Refusal::Recalled),
+            _ if self.is_yielded(spec, hold.yielded, at) => Err(Refusal::Recalled),
             _ => Ok(()),
         }
     }

@@ -15,6 +15,7 @@
 //! | `widths.rs` | how many slots of a device are used at once? |
 //! | `recover.rs` | it failed: step down, move, or report? |
 //! | `trust.rs` | may this device's results be believed? |
+//! | `yielding.rs` | which held sessions step down for others, and when do they rise? |
 //! | `values.rs` | where do outputs lie that stay, and who still reads them? |
 //! | `quality.rs` | is a lower quality needed? |
 //! | `ahead.rs` | the whole set is known: which order and devices end it first? |
@@ -47,6 +48,7 @@ mod tick;
 mod trust;
 mod values;
 mod widths;
+mod yielding;
 
 #[cfg(test)]
 mod tests;

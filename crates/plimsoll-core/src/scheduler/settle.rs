@@ -161,6 +161,7 @@ impl<H: Host> Scheduler<H> {
         }
         if let Some(sequence) = state.hold {
             self.end_held(now, sequence);
+            self.rise_if_there_is_room(now, sequence);
         }
         self.no_longer_overdue(now, &state);
         self.offer_memory_to_grants(now);

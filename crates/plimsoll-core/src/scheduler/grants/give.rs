@@ -80,7 +80,7 @@ impl<H: Host> Scheduler<H> {
     /// Whether those tasks that stand in this device's queue before a moment still fit beside a grant of so many bytes.
     /// What a grant takes does not come back by itself: a task that had been before it could wait for ever.
     fn leaves_enough(&self, device: DeviceId, bytes: Bytes, owner: GrantOwner, turn: Moment) -> bool {
-        let beside_grants = self.ledger.line(device) - self.ledger.outside(device);
+        let beside_grants = self.ledger.line(device) - self.ledger.lasting(device);
         let before = self.device(device).queue.iter().take(LOOK).take_while(|task| {
             self.tasks
                 .get(*task)
@@ -144,8 +144,7 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         for portions in &open {
-            let beside_holds = portions.iter().map(|&(device, bytes)| (device, bytes + self.ledger.holds(device)));
-            if self.recall_for(now, priority, &beside_holds.collect::<Portions>()) {
+            if self.recall_for(now, priority, portions) {
                 return;
             }
         }
@@ -170,7 +169,7 @@ impl<H: Host> Scheduler<H> {
             Waits::ForRuns => self.ledger.values(device),
             Waits::ForValues => Bytes::ZERO,
         };
-        self.ledger.line(device) - (self.ledger.outside(device) + self.ledger.holds(device) + stays)
+        self.ledger.line(device) - (self.ledger.lasting(device) + stays)
     }
 
     /// A task was put into this device's queue: if it comes before the grant that bytes are kept for, they are not.
@@ -220,7 +219,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Where the bytes of a step are not to be had now. No task in a queue is passed over by it, whenever it came.
-    pub(super) fn step_shortage(
+    pub(in crate::scheduler) fn step_shortage(
         &self,
         more: &[(DeviceId, Bytes)],
         owner: GrantOwner,

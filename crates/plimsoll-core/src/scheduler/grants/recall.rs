@@ -1,5 +1,5 @@
-//! Recall: who is asked to step down, for whom, and how far.
-//! Never asks a grant of equal or higher priority, and nobody if all together could not give enough.
+//! Recall: who is asked to step down, for whom, and how far: grants, and held sessions (`yielding`).
+//! Never asks anybody of equal or higher priority, and nobody if all together could not give enough.
 //! Invariant: the least urgent first, one rung at a time, no more than is missing.
 
 use smallvec::SmallVec;
@@ -9,13 +9,24 @@ use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
 use crate::event::{GrantEdge, What};
 use crate::grant::{GrantId, GrantPhase, Portions, StepRefusal, bytes_on};
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, TaskId};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, SequenceId, TaskId};
 
-/// A grant that could step down, and how far it would have to.
+/// Who could step down. Among equally urgent ones sessions of our own go first: nobody has to be asked for them.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holding {
+    Session(SequenceId),
+    Grant(std::cmp::Reverse<GrantId>),
+}
+
+/// How far somebody would have to step down.
 struct Step {
-    grant: GrantId,
-    to: Option<usize>,
+    ask: Ask,
     frees: Portions,
+}
+
+enum Ask {
+    Session(SequenceId, &'static str),
+    Grant(GrantId, Option<usize>),
 }
 
 impl<H: Host> Scheduler<H> {
@@ -47,10 +58,10 @@ impl<H: Host> Scheduler<H> {
         Ok(())
     }
 
-    /// A task does not fit because of what grants hold: less urgent ones are asked to step down for it.
+    /// A task does not fit because of what grants and sequences hold: less urgent ones are asked to step down for it.
     #[inline]
     pub(in crate::scheduler) fn recall_for_task(&mut self, now: Moment, device: DeviceId, task: TaskId) {
-        if self.grants.are_held() {
+        if self.grants.are_held() || !self.holds.is_empty() {
             self.recall_for_short_task(now, device, task);
         }
     }
@@ -67,12 +78,12 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Makes less urgent grants step down until these bytes fit once our own runs have ended. Says whether they will: bytes
+    /// Makes who is less urgent step down until these bytes fit once our own runs have ended. Says whether they will: bytes
     /// that are already on their way back count.
     pub(super) fn recall_for(&mut self, now: Moment, priority: Priority, wanted: &[(DeviceId, Bytes)]) -> bool {
         let missing = wanted.iter().map(|&(device, bytes)| {
-            let (line, outside) = (self.ledger.line(device), self.ledger.outside(device));
-            (device, bytes + outside - (line + self.coming_back(device)))
+            let (line, lasting) = (self.ledger.line(device), self.ledger.lasting(device));
+            (device, bytes + lasting - (line + self.coming_back(device)))
         });
         let missing: Portions = missing.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
         if missing.is_empty() {
@@ -81,8 +92,11 @@ impl<H: Host> Scheduler<H> {
         let Some(steps) = self.steps_for(priority, &missing) else { return false };
         let within = self.config.recall_within;
         let mut all_asked = true;
-        for Step { grant, to, .. } in steps {
-            all_asked &= self.recall(now, grant, to, within).is_ok();
+        for Step { ask, .. } in steps {
+            all_asked &= match ask {
+                Ask::Grant(grant, to) => self.recall(now, grant, to, within).is_ok(),
+                Ask::Session(sequence, to) => self.make_yield(now, sequence, to),
+            };
         }
         all_asked
     }
@@ -96,7 +110,7 @@ impl<H: Host> Scheduler<H> {
             _ => None,
         });
         let receding = self.grants.receding.iter().map(|receding| self.ledger.held(receding.lease, device));
-        recalled.chain(receding).sum()
+        recalled.chain(receding).chain([self.coming_back_from_holds(device)]).sum()
     }
 
     /// What a grant would give back by stepping down to a rung, or by leaving, beyond what it was asked for already.
@@ -114,12 +128,15 @@ impl<H: Host> Scheduler<H> {
     /// Who steps down how far so that all of this comes back; nothing if it would not be enough.
     fn steps_for(&self, priority: Priority, missing: &[(DeviceId, Bytes)]) -> Option<Vec<Step>> {
         let mut steps: Vec<Step> = Vec::new();
-        for id in self.less_urgent(priority) {
+        for holding in self.less_urgent(priority) {
             let left = left_after(missing, &steps, None);
             if left.is_empty() {
                 break;
             }
-            steps.extend(self.step_for(id, &left));
+            steps.extend(match holding {
+                Holding::Grant(id) => self.step_for(id.0, &left),
+                Holding::Session(sequence) => self.session_step(sequence, &left),
+            });
         }
         if !left_after(missing, &steps, None).is_empty() {
             return None;
@@ -133,14 +150,23 @@ impl<H: Host> Scheduler<H> {
         Some(steps)
     }
 
-    /// Held grants below a priority that could still be asked, least urgent first, among equals the youngest.
-    fn less_urgent(&self, priority: Priority) -> SmallVec<[GrantId; 8]> {
+    /// Who holds something below a priority and could still be asked: the least urgent first, among equals our own
+    /// sessions, then the youngest grant.
+    fn less_urgent(&self, priority: Priority) -> SmallVec<[Holding; 8]> {
         let may_be_asked =
             |grant: &super::book::Grant| grant.spec.priority < priority && grant.is_held() && !grant.overdue;
         let all = self.grants.all.iter().filter(|(_, grant)| may_be_asked(grant));
-        let mut all: SmallVec<[_; 8]> = all.map(|(id, grant)| (grant.spec.priority, std::cmp::Reverse(*id))).collect();
+        let grants = all.map(|(id, grant)| (grant.spec.priority, Holding::Grant(std::cmp::Reverse(*id))));
+        let sessions = self.less_urgent_holds(priority).map(|(priority, id)| (priority, Holding::Session(id)));
+        let mut all: SmallVec<[_; 8]> = grants.chain(sessions).collect();
         all.sort_unstable();
-        all.into_iter().map(|(_, id)| id.0).collect()
+        all.into_iter().map(|(_, holding)| holding).collect()
+    }
+
+    /// How far a held session goes down; it is on one device only.
+    fn session_step(&self, sequence: SequenceId, left: &[(DeviceId, Bytes)]) -> Option<Step> {
+        let step = left.iter().find_map(|&(device, missing)| self.yield_step(sequence, device, missing))?;
+        Some(Step { ask: Ask::Session(sequence, step.to), frees: [step.frees].into_iter().collect() })
     }
 
     /// How far one grant goes down, a rung at a time, until it has given what is left to give; it leaves if that is less.
@@ -157,11 +183,11 @@ impl<H: Host> Scheduler<H> {
             let frees = self.frees(id, Some(rung));
             let more = self.more_than_held(id, rung);
             if is_enough(&frees) && self.step_shortage(&more, owner, DeviceSet::NONE).is_none() {
-                return Some(Step { grant: id, to: Some(rung), frees });
+                return Some(Step { ask: Ask::Grant(id, Some(rung)), frees });
             }
         }
         let frees = self.frees(id, None);
-        helps(&frees).then_some(Step { grant: id, to: None, frees })
+        helps(&frees).then_some(Step { ask: Ask::Grant(id, None), frees })
     }
 }
 

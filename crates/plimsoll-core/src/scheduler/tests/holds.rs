@@ -7,8 +7,8 @@ use crate::{
     SequenceId, SubmitRefusal, TaskError, TaskId, TaskSpec,
 };
 
-const NOW: Moment = Moment(1);
-const HELD: SequenceId = SequenceId(7);
+pub(super) const NOW: Moment = Moment(1);
+pub(super) const HELD: SequenceId = SequenceId(7);
 
 /// Two pools on the GPU, or one, or none at all on the CPU.
 fn depths() -> Ladder {
@@ -24,7 +24,7 @@ fn depths() -> Ladder {
 }
 
 /// The CPU and a GPU of 1000 bytes each; the sequence is held.
-fn held() -> (Scheduler<Nothing>, TaskSpec) {
+pub(super) fn held() -> (Scheduler<Nothing>, TaskSpec) {
     let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
     for (kind, slots) in [(DeviceKind::Cpu, 2), (DeviceKind::Gpu, 2)] {
         let device = scheduler.add_device(exact(kind, slots, 1_000));
@@ -39,11 +39,11 @@ fn held() -> (Scheduler<Nothing>, TaskSpec) {
     (scheduler, spec)
 }
 
-fn submit(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, count: usize) -> Vec<TaskId> {
+pub(super) fn submit(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, count: usize) -> Vec<TaskId> {
     (0..count).map(|_| scheduler.submit(NOW, spec.clone(), ()).unwrap()).collect()
 }
 
-fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Option<Fault>) -> bool {
+pub(super) fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Option<Fault>) -> bool {
     let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
     let (done, session) = (usize::from(fault.is_none()), fault.is_none().then_some(()));
     let (fault, state) = (fault.map(|fault| (fault, Nanos(1))), run.leaves.then_some(()));
@@ -54,7 +54,7 @@ fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Opt
     counts
 }
 
-fn take(scheduler: &mut Scheduler<Nothing>, device: DeviceId) -> Assignment<Nothing> {
+pub(super) fn take(scheduler: &mut Scheduler<Nothing>, device: DeviceId) -> Assignment<Nothing> {
     scheduler.take(NOW, device).expect("something is queued there")
 }
 

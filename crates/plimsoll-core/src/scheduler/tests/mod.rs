@@ -28,6 +28,7 @@ mod stealing;
 mod values;
 mod wakes;
 mod widths;
+mod yielding;
 
 use super::{Assignment, Config, DeviceSpec, Host, Measured, Outcome};
 use crate::balancer::Strategy;
