@@ -3,6 +3,7 @@
 
 mod browser;
 mod components;
+mod instructions;
 mod packages;
 mod steps;
 mod video;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask test [STEP...]      check everything, or only the named steps
 cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
+cargo xtask instructions        count what the scheduler spends on a task (callgrind; installs valgrind)
 
 Steps, in order:";
 
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["test", ref named @ ..] => test(named),
+        ["instructions"] => instructions::count(),
         ["mutate", ref options @ ..] => mutate(options),
         [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),
     };
