@@ -83,7 +83,7 @@ pub(crate) struct Offer {
 }
 
 /// The devices that could take a task, in their order.
-pub(crate) type Offers = SmallVec<[Offer; 8]>;
+pub(crate) type Offers = Vec<Offer>;
 
 type Shares = SmallVec<[f64; 8]>;
 

@@ -66,7 +66,9 @@ pub(super) struct Needs {
     pub(super) session_key: SessionKey,
     /// Bytes of a session to open; `None` if one is warm.
     pub(super) session: Option<Bytes>,
-    pub(super) references: SmallVec<[PreparedKey; 1]>,
+    /// Whether that session is its sequence's own.
+    pub(super) is_held: bool,
+    pub(super) references: Vec<PreparedKey>,
     /// Bytes of each reference that is not there.
     pub(super) reference: Bytes,
     pub(super) absent: u64,
@@ -96,7 +98,8 @@ impl<H: Host> Scheduler<H> {
         let mut needs = Needs {
             session_key,
             session: if warm.is_some() { None } else { Some(rung.footprint.session) },
-            references: SmallVec::new(),
+            is_held: spec.holds,
+            references: Vec::new(),
             reference: rung.footprint.reference,
             absent: 0,
             task: rung.footprint.task + self.excess(device, spec, rung) + self.distance(spec, device).copies,
@@ -122,8 +125,13 @@ impl<H: Host> Scheduler<H> {
 
     /// All that a rung takes on this device, as far as that is known.
     pub(super) fn wanted(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Bytes {
+        self.declared(device, spec, rung) + self.excess(device, spec, rung)
+    }
+
+    /// What a rung says that it takes, with the copies of values that lie elsewhere.
+    pub(super) fn declared(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Bytes {
         let copies = if spec.takes.is_empty() { Bytes::ZERO } else { self.distance(spec, device).copies };
-        rung.total(spec.references.len()) + self.excess(device, spec, rung) + copies
+        rung.total(spec.references.len()) + copies
     }
 
     /// How many bytes are missing now, even if everything idle went.
@@ -229,10 +237,11 @@ impl Needs {
     pub(super) fn nothing() -> Self {
         let session_key =
             SessionKey { workload: crate::WorkloadId::NONE, rung: "", shape: crate::task::SessionShape::default() };
-        let (session, references, reference) = (None, SmallVec::new(), Bytes::ZERO);
+        let (session, references, reference) = (None, Vec::new(), Bytes::ZERO);
         Self {
             session_key,
             session,
+            is_held: false,
             references,
             reference,
             absent: 0,

@@ -338,7 +338,7 @@ pub(super) struct Run {
     pub(super) session: HeldSession,
     /// Bytes promised for a task of it while it runs, beyond session and references.
     pub(super) task_bytes: Bytes,
-    pub(super) references: SmallVec<[PreparedKey; 1]>,
+    pub(super) references: Vec<PreparedKey>,
     /// The leases of the values that it has in hand.
     pub(super) reads: SmallVec<[LeaseId; 1]>,
     /// Bytes of its output that stay, and the promise of them.

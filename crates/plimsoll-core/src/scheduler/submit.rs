@@ -83,7 +83,10 @@ impl CostCell {
 
     /// What a run was seen to take beyond a declared footprint of this size.
     pub(super) fn excess(&self, declared: Bytes) -> Bytes {
-        Bytes((declared.0 as f64 * (self.bytes_factor - 1.0).max(0.0)).ceil() as u64)
+        if self.bytes_factor <= 1.0 {
+            return Bytes::ZERO;
+        }
+        Bytes((declared.0 as f64 * (self.bytes_factor - 1.0)).ceil() as u64)
     }
 }
 
@@ -219,9 +222,8 @@ impl<H: Host> Scheduler<H> {
         if let Err(refusal) = self.may_enter(&spec) {
             return Err(Box::new(NotTaken { refusal, spec, job }));
         }
-        let takes = spec.takes.clone();
         let task = self.insert(now, spec, job, Origin::Caller);
-        self.reads(task, &takes);
+        self.reads(task);
         self.join_hold(task);
         self.block_on_predecessors(now, task);
         Ok(task)

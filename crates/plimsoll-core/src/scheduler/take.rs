@@ -333,7 +333,7 @@ impl<H: Host> Scheduler<H> {
         let Phase::Queued { device, rung: at, estimate, .. } = state.phase else { return None };
         let (rung, units) = (&state.spec.ladder.rungs()[at], state.spec.units);
         let (name, value_bytes) = (rung.name, rung.value);
-        let declared = self.wanted(device, &state.spec, rung) - self.excess(device, &state.spec, rung);
+        let declared = self.declared(device, &state.spec, rung);
         let needs = self.needs(device, &state.spec, rung);
         let (leaves, hold) = (state.leaves, state.spec.sequence.filter(|_| state.spec.holds));
         let mut discards = Discards::default();
@@ -437,11 +437,14 @@ impl<H: Host> Scheduler<H> {
         needs: &Needs,
     ) -> (HeldSession, SessionTurn<H::Session, H::State>) {
         let key = needs.session_key;
-        let state = self.tasks.get(task).expect("it is being started");
-        let (spec, rung) = (state.spec.clone(), state.spec.ladder.rungs()[at].clone());
-        if let Some((held, turn)) = self.take_held(&spec, &rung, device) {
-            let held = held.unwrap_or_else(|| self.hold_new(device, needs));
-            return (held, turn);
+        let spec = |scheduler: &Self| scheduler.tasks.get(task).expect("it is being started").spec.clone();
+        if needs.is_held {
+            let spec = spec(self);
+            let rung = spec.ladder.rungs()[at].clone();
+            if let Some((held, turn)) = self.take_held(&spec, &rung, device) {
+                let held = held.unwrap_or_else(|| self.hold_new(device, needs));
+                return (held, turn);
+            }
         }
         let on = self.device_mut(device);
         on.sessions_busy.push(key);
@@ -450,7 +453,7 @@ impl<H: Host> Scheduler<H> {
             return (held, SessionTurn::Warm(warm.session));
         }
         self.things_changed();
-        (self.hold_new(device, needs), SessionTurn::Open(rung))
+        (self.hold_new(device, needs), SessionTurn::Open(spec(self).ladder.rungs()[at].clone()))
     }
 
     /// The promise for a session that is to be opened.

@@ -160,8 +160,9 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// A task that takes these values was taken in; the handles that named them to it are spent.
-    pub(super) fn reads(&mut self, task: TaskId, takes: &[ValueId]) {
-        for id in takes {
+    pub(super) fn reads(&mut self, task: TaskId) {
+        let Some(state) = self.tasks.get(task) else { return };
+        for id in &state.spec.takes {
             if let Some(value) = self.values.known.get_mut(id) {
                 value.readers.push(task);
                 value.handles = value.handles.saturating_sub(1);
