@@ -13,7 +13,7 @@ use plimsoll_core::scheduler::{Config, DeviceSpec, Host, Measured, Outcome, Sett
 use plimsoll_core::{
     Bytes, DeviceId, DeviceKind, Fault, Footprint, Ladder, Moment, Nanos, Place, Rung, Scheduler, TaskSpec,
 };
-use plimsoll_runtime::{Backend, Context, Orchestrator, Session, Task, Workload};
+use plimsoll_runtime::{Backend, Context, Orchestrator, Pipeline, Session, Task, Workload};
 
 const TASKS: u64 = 200_000;
 const TRIPS: u64 = 5_000;
@@ -96,6 +96,43 @@ fn plimsoll_submit() -> Duration {
     let took = began.elapsed();
     assert_eq!(sum, TASKS * (TASKS - 1) / 2);
     took
+}
+
+/// Items through a pipeline of one stage or three on one slot: what they differ by is two hand-offs, each with the work of
+/// an empty task.
+fn plimsoll_stages(stages: usize) -> Duration {
+    let orchestrator = Orchestrator::builder().cpu(1).build();
+    let workload = orchestrator.register(empty());
+    let once = Pipeline::of(&workload).items_max(1024);
+    orchestrator.run_pipeline(&once, (0..1000).map(Task::new)).for_each(drop);
+    let thrice = Pipeline::of(&workload).then(&workload, Task::new).then(&workload, Task::new).items_max(1024);
+    let pipeline = if stages == 1 { once } else { thrice };
+    let began = Instant::now();
+    let items = orchestrator.run_pipeline(&pipeline, (0..TASKS).map(Task::new));
+    let sum: u64 = items.map(|done| done.unwrap().output).sum();
+    let took = began.elapsed();
+    assert_eq!(sum, TASKS * (TASKS - 1) / 2);
+    took
+}
+
+/// How long the scheduler's lock is held for a task, in nanoseconds: submitted together, and one by one.
+fn lock_held() -> [f64; 2] {
+    let orchestrator = orchestrator();
+    let workload = orchestrator.register(empty());
+    let spent = || {
+        let times = orchestrator.lock_times();
+        times.taken as f64 * times.mean().unwrap_or_default().as_nanos() as f64
+    };
+    let begun = spent();
+    orchestrator.run_all(&workload, (0..TASKS).map(Task::new)).for_each(drop);
+    let together = spent();
+    let mut inbox = orchestrator.inbox(&workload);
+    for n in 0..TASKS {
+        inbox.submit(Task::new(n)).unwrap();
+        while inbox.poll_any().is_some() {}
+    }
+    while inbox.poll_any_blocking(Duration::from_secs(10)).is_some() {}
+    [together - begun, spent() - together].map(|nanos| nanos / TASKS as f64)
 }
 
 /// The decisions alone, on one thread, without locks or queues between threads.
@@ -241,6 +278,8 @@ fn main() {
         ("rayon round trip", TRIPS, Box::new(rayon_round_trip)),
         ("crossbeam-channel round trip", TRIPS, Box::new(|| crossbeam(TRIPS, 1))),
         ("tokio round trip", TRIPS, Box::new(tokio_round_trip)),
+        ("plimsoll pipeline, 1 stage", TASKS, Box::new(|| plimsoll_stages(1))),
+        ("plimsoll pipeline, 3 stages", TASKS, Box::new(|| plimsoll_stages(3))),
     ];
     // With a word, only what has it in its name: for a profiler.
     if let Some(word) = std::env::args().nth(1).filter(|word| !word.starts_with('-')) {
@@ -265,6 +304,12 @@ fn main() {
         let base = if *count == TASKS { best[0] } else { best[6] };
         println!("{name:<32} {:>12.0} {:>12.0} {:>10.2}", best[at], all[at][ROUNDS / 2], best[at] / base);
     }
+    println!(
+        "a stage handed on to the next on its slot: {:.0} ns, its empty task included",
+        (best[11] - best[10]) / 2.0
+    );
+    let [together, one_by_one] = lock_held();
+    println!("the scheduler's lock is held for {together:.0} ns a task with run_all, {one_by_one:.0} ns one by one");
     println!("idle: {:.4} CPU-seconds used in one second with nothing to do", idle());
 }
 

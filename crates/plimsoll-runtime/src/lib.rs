@@ -48,6 +48,7 @@ pub use inbox::Inbox;
 pub use job::{Done, TaskFailure, TaskResult};
 pub use kernel::{Access, Kernel, Twin, Words};
 pub use learnt::SOFTWARE;
+pub use monitor::LockTimes;
 pub use orchestrator::{DeviceStatus, Orchestrator, Registered, SetRefused, Shutdown, TaskRefused};
 pub use origin::Origin;
 pub use pipeline::{Flow, ItemResult, OnFailure, Pipeline, RunPipeline};

@@ -5,7 +5,7 @@
 //! or after releasing it; a thread checks under the same lock before it waits (`tests::loom_no_ring_is_lost`).
 
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
@@ -18,14 +18,46 @@ pub(crate) struct Monitor<T> {
 
 struct Guarded<T> {
     value: T,
-    /// Threads waiting on each condition variable, so that notifying nobody costs nothing.
-    waiting: Vec<usize>,
+    /// Who waits on each condition variable, so that notifying nobody costs nothing.
+    waiters: Vec<Waiters>,
+    held: LockTimes,
 }
+
+/// The threads at one condition variable.
+#[derive(Copy, Clone, Default)]
+struct Waiters {
+    /// Threads that wait, and those that were notified and have not had the lock since.
+    waiting: usize,
+    /// Notifications that no thread has followed yet. One that wakes for another reason may take one off: then somebody is
+    /// notified twice, never nobody.
+    notified: usize,
+}
+
+/// How often a lock was taken, and how long it was held.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockTimes {
+    /// How often it was taken.
+    pub taken: u64,
+    timed: u64,
+    nanos: u64,
+}
+
+impl LockTimes {
+    /// How long it was held each time, on average. Some of them are measured, not all.
+    pub fn mean(&self) -> Option<Duration> {
+        self.nanos.checked_div(self.timed).map(Duration::from_nanos)
+    }
+}
+
+/// A clock is read when a lock is taken and released, but only this seldom: reading it takes a tenth of what is measured.
+const TIMED_EVERY: u64 = 64;
 
 /// The lock, held. Notifications are sent when it is released.
 pub(crate) struct Guard<'a, T> {
     owner: &'a Monitor<T>,
     guard: Option<MutexGuard<'a, Guarded<T>>>,
+    /// When it was taken, if that is measured this time.
+    since: Option<Instant>,
     notifications: SmallVec<[(usize, Notify); 4]>,
 }
 
@@ -38,30 +70,56 @@ enum Notify {
 impl<T> Monitor<T> {
     pub(crate) fn new(value: T, condvars: usize) -> Self {
         Self {
-            state: Mutex::new(Guarded { value, waiting: vec![0; condvars] }),
+            state: Mutex::new(Guarded {
+                value,
+                waiters: vec![Waiters::default(); condvars],
+                held: LockTimes::default(),
+            }),
             condvars: (0..condvars).map(|_| Condvar::new()).collect(),
         }
     }
 
     pub(crate) fn lock(&self) -> Guard<'_, T> {
-        Guard { owner: self, guard: Some(lock(&self.state)), notifications: SmallVec::new() }
+        Guard::taken(self, lock(&self.state))
+    }
+
+    /// How long the lock was held so far.
+    pub(crate) fn held(&self) -> LockTimes {
+        lock(&self.state).held
     }
 }
 
 impl<'a, T> Guard<'a, T> {
+    fn taken(owner: &'a Monitor<T>, mut guard: MutexGuard<'a, Guarded<T>>) -> Self {
+        guard.held.taken += 1;
+        let since = (guard.held.taken % TIMED_EVERY == 0).then(Instant::now);
+        Self { owner, guard: Some(guard), since, notifications: SmallVec::new() }
+    }
+
+    /// What is left to do before the lock goes.
+    fn about_to_go(guard: &mut Guarded<T>, since: Option<Instant>) {
+        if let Some(since) = since {
+            guard.held.timed += 1;
+            guard.held.nanos += since.elapsed().as_nanos() as u64;
+        }
+    }
+
     /// Wakes one thread that waits on this condition variable, if there is one.
     pub(crate) fn notify_one(&mut self, condvar: usize) {
-        self.queue(condvar, Notify::One);
+        let at = &mut self.guarded_mut().waiters[condvar];
+        // One that was notified already looks at everything that there is when it gets the lock.
+        if at.waiting > at.notified {
+            at.notified += 1;
+            self.notifications.push((condvar, Notify::One));
+        }
     }
 
     /// Wakes all threads that wait on this condition variable.
     pub(crate) fn notify_all(&mut self, condvar: usize) {
-        self.queue(condvar, Notify::All);
-    }
-
-    fn queue(&mut self, condvar: usize, notify: Notify) {
-        if self.guarded().waiting[condvar] > 0 {
-            self.notifications.push((condvar, notify));
+        let at = &mut self.guarded_mut().waiters[condvar];
+        if at.waiting > at.notified {
+            at.notified = at.waiting;
+            self.notifications.push((condvar, Notify::All));
         }
     }
 
@@ -72,19 +130,25 @@ impl<'a, T> Guard<'a, T> {
         for (condvar, notify) in self.notifications.drain(..) {
             owner.send(condvar, notify);
         }
-        guard.waiting[condvar] += 1;
+        Self::about_to_go(&mut guard, self.since.take());
+        guard.waiters[condvar].waiting += 1;
         let mut guard = match at_most {
             Some(span) => {
                 owner.condvars[condvar].wait_timeout(guard, span).map_or_else(|gone| gone.into_inner().0, |ok| ok.0)
             }
             None => owner.condvars[condvar].wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner),
         };
-        guard.waiting[condvar] -= 1;
-        Guard { owner, guard: Some(guard), notifications: SmallVec::new() }
+        let at = &mut guard.waiters[condvar];
+        (at.waiting, at.notified) = (at.waiting - 1, at.notified.saturating_sub(1));
+        Self::taken(owner, guard)
     }
 
     fn guarded(&self) -> &Guarded<T> {
         self.guard.as_ref().expect("held until dropped")
+    }
+
+    fn guarded_mut(&mut self) -> &mut Guarded<T> {
+        self.guard.as_mut().expect("held until dropped")
     }
 }
 
@@ -99,6 +163,9 @@ impl<T> Monitor<T> {
 
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            Self::about_to_go(guard, self.since.take());
+        }
         // The lock first, so that who wakes does not find it taken.
         self.guard = None;
         for (condvar, notify) in self.notifications.drain(..) {
@@ -116,7 +183,7 @@ impl<T> Deref for Guard<'_, T> {
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard.as_mut().expect("held until dropped").value
+        &mut self.guarded_mut().value
     }
 }
 

@@ -18,6 +18,7 @@ use crate::held::Held;
 use crate::inbox::Inbox;
 use crate::job::{ReplyChannel, TaskFailure, TaskResult};
 use crate::learnt::{self, Learning};
+use crate::monitor::LockTimes;
 use crate::pipeline::{Flow, Pipeline, RunPipeline};
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
@@ -325,6 +326,12 @@ impl Orchestrator {
     /// Every device with its id.
     pub fn devices(&self) -> impl Iterator<Item = (DeviceId, &DeviceFacts)> {
         self.shared.devices.iter().zip(0..).map(|(opened, at)| (DeviceId(at), opened.device.facts()))
+    }
+
+    /// How often the scheduler's lock was taken since the start, and how long it is held: what limits how many workers
+    /// can be kept busy with short tasks.
+    pub fn lock_times(&self) -> LockTimes {
+        self.shared.lock_times()
     }
 
     /// Every device's figures since the start.

@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::grant::{self, Calls, Mailboxes};
 use crate::job::{Job, Runtime};
 use crate::memory_reader::{Ask, MemoryReader};
-use crate::monitor::{Guard, Monitor};
+use crate::monitor::{Guard, LockTimes, Monitor};
 use crate::opening::Try;
 use crate::sync::{Mutex, lock};
 use crate::wait::Wait;
@@ -174,6 +174,10 @@ impl Shared {
 
     pub(crate) fn lock(&self) -> Guard<'_, State> {
         self.state.lock()
+    }
+
+    pub(crate) fn lock_times(&self) -> LockTimes {
+        self.state.held()
     }
 
     /// Releases the lock, wakes whom the scheduler wants awake, and follows up on everything it decided.
