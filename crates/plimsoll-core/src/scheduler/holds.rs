@@ -303,7 +303,7 @@ impl<H: Host> Scheduler<H> {
                 Err(Refusal::SessionElsewhere)
             }
             Place::Open { .. } => Ok(()),
-            _ if self.is_yielded(spec, hold.yielded, at) => Err(Refusal::Recalled),
+            _ if at < hold.yielded.best() => Err(Refusal::Recalled),
             _ => Ok(()),
         }
     }

@@ -107,6 +107,9 @@ impl<H: Host> Scheduler<H> {
 
     /// Nobody can take it now. If somebody may later it waits for that; otherwise it ends with every reason.
     fn strand_or_end(&mut self, now: Moment, task: TaskId) {
+        if self.lift_yield(task) {
+            return self.place(now, task);
+        }
         let refusals = self.refusals(now, task);
         let waiting_helps = refusals.iter().any(|(_, _, refusal)| refusal.may_pass());
         let Some(state) = self.tasks.get_mut(task) else { return };

@@ -6,7 +6,7 @@ use super::holds::{Hold, Place};
 use super::{Host, Scheduler};
 use crate::grant::GrantOwner;
 use crate::task::TaskSpec;
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, Rung, SequenceId};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, Rung, SequenceId, TaskId};
 
 /// How long a session that stepped down stays where it is: moving it costs its owner twice what is in it.
 const RISE_PAUSE: Nanos = Nanos::seconds(1);
@@ -71,11 +71,12 @@ impl<H: Host> Scheduler<H> {
         rung.is_some() && self.move_down(now, sequence)
     }
 
-    /// Whether a rung was asked back. Others' need never leaves a sequence without any rung.
-    pub(super) fn is_yielded(&self, spec: &TaskSpec, yielded: Yielded, at: usize) -> bool {
-        let mut below = spec.ladder.rungs().iter().enumerate().skip(yielded.best());
-        let for_others = at < yielded.best() && below.any(|(at, rung)| self.can_go_on(spec, at, rung));
-        at < yielded.by_owner || for_others
+    /// A task of a held sequence has no rung left: what others needed of its session is no reason to end it. Says whether
+    /// that leaves it more to choose from.
+    pub(super) fn lift_yield(&mut self, task: TaskId) -> bool {
+        let held = self.tasks.get(task).and_then(|state| state.spec.sequence.filter(|_| state.spec.holds));
+        let hold = held.and_then(|sequence| self.holds.get_mut(sequence));
+        hold.is_some_and(|hold| hold.yielded.for_others.take().is_some())
     }
 
     /// Bytes of a device that held sessions were asked for and give back before their next task.

@@ -122,3 +122,18 @@ fn what_a_sequence_holds_itself_is_not_held_by_others() {
     scheduler.close_hold(NOW, HELD);
     scheduler.check_at_rest().unwrap();
 }
+
+#[test]
+fn what_others_need_never_leaves_a_sequence_without_a_rung() {
+    let (mut scheduler, spec) = open_at_depth_two();
+    submit(&mut scheduler, &large(&spec, 950, Priority::High), 1);
+    step_down(&mut scheduler);
+    let urgent = take(&mut scheduler, GPU);
+    end(&mut scheduler, &urgent, None);
+    // The CPU, where it should have gone on, is no longer there.
+    scheduler.device_faulted(NOW, CPU, crate::Ailment::Lost);
+    let next = submit(&mut scheduler, &spec, 1)[0];
+    let run = take(&mut scheduler, GPU);
+    assert_eq!(run.task, next);
+    assert!(matches!(&run.session, SessionTurn::Resume(rung, ()) if rung.name == "depth 2"));
+}
