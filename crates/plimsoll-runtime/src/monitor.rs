@@ -92,7 +92,7 @@ impl<T> Monitor<T> {
 impl<'a, T> Guard<'a, T> {
     fn taken(owner: &'a Monitor<T>, mut guard: MutexGuard<'a, Guarded<T>>) -> Self {
         guard.held.taken += 1;
-        let since = (guard.held.taken % TIMED_EVERY == 0).then(Instant::now);
+        let since = guard.held.taken.is_multiple_of(TIMED_EVERY).then(Instant::now);
         Self { owner, guard: Some(guard), since, notifications: SmallVec::new() }
     }
 
