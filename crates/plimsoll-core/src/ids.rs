@@ -125,11 +125,22 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// An output that stays where it was made: named by the attempt that first made it, so that what another attempt at the
-/// same task made is never taken for it.
+/// An output that stays where it was made: named by the task that makes it, so that it can be named before it is made.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ValueId(pub(crate) TaskId);
+
+impl ValueId {
+    /// What this task keeps, made or not.
+    pub fn of(task: TaskId) -> Self {
+        Self(task)
+    }
+
+    /// The task that first makes it.
+    pub(crate) fn maker(self) -> TaskId {
+        self.0
+    }
+}
 
 impl fmt::Display for ValueId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

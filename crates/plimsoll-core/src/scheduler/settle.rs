@@ -130,7 +130,7 @@ impl<H: Host> Scheduler<H> {
         let (finished, rest) = state.tasks.split_at(done.min(state.tasks.len()));
         let counted = if is_distrusted { 0 } else { self.still_run(finished, run) };
         self.learn_moves(state.device, &moves);
-        self.settle_value(now, run, &state, value, counted > 0);
+        self.settle_value(now, &state, value, counted > 0);
         let mut share = self.learn_batch(now, &state, measured, finished.len(), counted);
         for &task in finished {
             let is_live = self.is_run_by(task, run);
@@ -169,14 +169,13 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// What becomes of the output of a run that should stay.
-    fn settle_value(&mut self, now: Moment, id: RunId, run: &Run, value: Option<H::Value>, counts: bool) {
+    fn settle_value(&mut self, now: Moment, run: &Run, value: Option<H::Value>, counts: bool) {
         let Some(lease) = run.value_lease else { return self.discarded.values.extend(value) };
         match value {
-            Some(content) if counts => self.keep_value(now, id, run, content, lease),
+            Some(content) if counts => self.keep_value(now, run, content, lease),
             unwanted => {
                 self.give_back(lease);
                 self.discarded.values.extend(unwanted);
-                self.end_value(id);
             }
         }
     }
@@ -295,6 +294,7 @@ impl<H: Host> Scheduler<H> {
             self.sequences.left(sequence);
         }
         self.tasks.discard(id);
+        self.no_longer_makes(id);
         let (rung, device, units) = (run.session.key.rung, run.device, run.units);
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();

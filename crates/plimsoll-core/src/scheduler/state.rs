@@ -23,13 +23,6 @@ use crate::{Bytes, DeviceId, Fault, Moment, Nanos, SequenceId, SessionId, TaskId
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(pub(super) TaskId);
 
-impl RunId {
-    /// The name of what it makes, if its output stays.
-    pub fn value(self) -> ValueId {
-        ValueId(self.0)
-    }
-}
-
 pub(super) struct DeviceState<H: Host> {
     pub(super) spec: DeviceSpec,
     pub(super) health: Health,

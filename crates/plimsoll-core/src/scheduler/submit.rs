@@ -218,10 +218,16 @@ impl<H: Host> Scheduler<H> {
 
     /// Puts a task into the table without choosing anything for it.
     #[inline]
-    pub(super) fn enter(&mut self, now: Moment, spec: TaskSpec, job: H::Job) -> Result<TaskId, Box<NotTaken<H::Job>>> {
+    pub(super) fn enter(
+        &mut self,
+        now: Moment,
+        mut spec: TaskSpec,
+        job: H::Job,
+    ) -> Result<TaskId, Box<NotTaken<H::Job>>> {
         if let Err(refusal) = self.may_enter(&spec) {
             return Err(Box::new(NotTaken { refusal, spec, job }));
         }
+        self.wait_for_makers(&mut spec);
         let task = self.insert(now, spec, job, Origin::Caller);
         self.reads(task);
         self.join_hold(task);
@@ -386,6 +392,7 @@ impl<H: Host> Scheduler<H> {
                 _ => End::Failed,
             };
             self.note(now, || What::Ended { task, end });
+            self.no_longer_makes(task);
             self.no_longer_reads(now, task, &state.spec.takes);
             self.leave_hold(task, &state.spec);
             let was_asked_for = state.was_asked_for();

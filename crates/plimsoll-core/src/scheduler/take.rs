@@ -11,7 +11,7 @@ use super::{Estimate, Host, Scheduler, ValueTurn};
 use crate::event::What;
 use crate::residency::Presence;
 use crate::task::{Priority, TaskSpec};
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Quality, Rung, SessionId, TaskId};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Quality, Rung, SessionId, TaskId, ValueId};
 
 /// How far into its queue a slot looks for a task that fits, or whose references are already there.
 pub(super) const LOOK: usize = 32;
@@ -64,6 +64,8 @@ pub struct Assignment<H: Host> {
     pub references: SmallVec<[ReferenceTurn<H::Prepared>; 1]>,
     /// The values, in the order of the task's.
     pub values: SmallVec<[ValueTurn<H::Value>; 1]>,
+    /// The name of what it makes, if its output stays.
+    pub value: ValueId,
     /// What it is expected to cost.
     pub estimate: Estimate,
 }
@@ -373,9 +375,6 @@ impl<H: Host> Scheduler<H> {
             overdue: false,
         }));
         self.device_mut(device).began(now + estimate.occupies());
-        if value_lease.is_some() {
-            self.begin_value(run, task);
-        }
         self.uses_held(run, hold);
         let hits = references.iter().filter(|turn| matches!(turn, ReferenceTurn::Ready(_))).count() as u16;
         let warm = matches!(session, SessionTurn::Warm(_));
@@ -385,7 +384,8 @@ impl<H: Host> Scheduler<H> {
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);
         }
-        Some(Assignment { run, task, job, rung: at, discards, session, leaves, references, values, estimate })
+        let value = self.value_made_by(task);
+        Some(Assignment { run, task, job, rung: at, discards, session, leaves, references, values, value, estimate })
     }
 
     /// A task is part of a run from now on: it counts there, and everybody hears of it.

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::state::{Phase, Run, RunId};
+use super::state::{Phase, Run};
 use super::{Host, Scheduler};
 use crate::error::SubmitRefusal;
 use crate::health::Ailment;
@@ -58,7 +58,7 @@ struct Recipe<J> {
 struct Value<H: Host> {
     /// `None` while it is being made, and when it was lost.
     lying: Option<Lying<H::Value>>,
-    /// `None` until it was made for the first time.
+    /// `None` until it was made for the first time: until then its maker has not ended.
     recipe: Option<Recipe<H::Job>>,
     /// Tasks that take it and have not ended.
     readers: SmallVec<[TaskId; 2]>,
@@ -71,6 +71,12 @@ struct Value<H: Host> {
 }
 
 impl<H: Host> Value<H> {
+    /// One that somebody named before it was made.
+    fn promised() -> Self {
+        let (lying, recipe, remaking) = (None, None, None);
+        Self { lying, recipe, readers: SmallVec::new(), handles: 0, needed_again_by: 0, remaking }
+    }
+
     fn is_wanted(&self) -> bool {
         !self.readers.is_empty() || self.handles > 0
     }
@@ -135,10 +141,16 @@ impl<H: Host> Scheduler<H> {
         self.values.lying(value).map(|lying| lying.device)
     }
 
-    /// One more holder may name this value to a task.
-    pub fn share_value(&mut self, value: ValueId) {
-        if let Some(value) = self.values.known.get_mut(&value) {
-            value.handles += 1;
+    /// One more holder may name this value to a task: also one that its maker has yet to make.
+    pub fn share_value(&mut self, id: ValueId) {
+        let is_to_be_made = self.tasks.get(id.maker()).is_some_and(|maker| maker.remakes.is_none());
+        match self.values.known.get_mut(&id) {
+            Some(value) => value.handles += 1,
+            None if is_to_be_made => {
+                let value = Value { handles: 1, ..Value::promised() };
+                self.values.known.insert(id, value);
+            }
+            None => {}
         }
     }
 
@@ -150,13 +162,19 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Whether every value that a task takes is known.
+    /// Whether every value that a task takes was made, or is yet to be made by a task that has not ended.
     pub(super) fn are_known(&self, takes: &[ValueId]) -> Result<(), SubmitRefusal> {
-        let is_made = |id: &ValueId| self.values.known.get(id).is_some_and(|value| value.recipe.is_some());
-        match takes.iter().find(|id| !is_made(id)) {
+        match takes.iter().find(|id| !self.values.known.contains_key(id)) {
             Some(&value) => Err(SubmitRefusal::UnknownValue { value }),
             None => Ok(()),
         }
+    }
+
+    /// A task that takes what is yet to be made comes after whoever makes it.
+    pub(super) fn wait_for_makers(&self, spec: &mut TaskSpec) {
+        let is_unmade = |id: &&ValueId| self.values.known.get(id).is_some_and(|value| value.recipe.is_none());
+        let makers = spec.takes.iter().filter(is_unmade).map(|id| id.maker());
+        spec.after.extend(makers);
     }
 
     /// A task that takes these values was taken in; the handles that named them to it are spent.
@@ -258,40 +276,27 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// A run whose output stays has started: a handle to what it makes may be given up before it has made it.
-    pub(super) fn begin_value(&mut self, run: RunId, task: TaskId) {
-        if self.is_remaking(task).is_some() {
+    /// The name of what a task keeps, if it keeps something.
+    pub(super) fn value_made_by(&self, task: TaskId) -> ValueId {
+        self.tasks.get(task).and_then(|state| state.remakes).unwrap_or(ValueId::of(task))
+    }
+
+    /// A task has ended: what it has not made by now never will be.
+    pub(super) fn no_longer_makes(&mut self, task: TaskId) {
+        if self.values.known.is_empty() {
             return;
         }
-        let value = Value {
-            lying: None,
-            recipe: None,
-            readers: SmallVec::new(),
-            handles: 1,
-            needed_again_by: 0,
-            remaking: None,
-        };
-        self.values.known.insert(run.value(), value);
-    }
-
-    /// The value that a task makes again.
-    pub(super) fn is_remaking(&self, task: TaskId) -> Option<ValueId> {
-        self.tasks.get(task).and_then(|state| state.remakes)
-    }
-
-    /// A run has ended without a value that counts.
-    pub(super) fn end_value(&mut self, run: RunId) {
-        let is_first = |value: &Value<H>| value.recipe.is_none();
-        if self.values.known.get(&run.value()).is_some_and(is_first) {
-            self.values.known.remove(&run.value());
+        let id = ValueId::of(task);
+        if self.values.known.get(&id).is_some_and(|value| value.recipe.is_none()) {
+            self.values.known.remove(&id);
         }
     }
 
     /// A run gave a result that counts, and its output stays.
-    pub(super) fn keep_value(&mut self, now: Moment, id: RunId, run: &Run, content: H::Value, lease: LeaseId) {
+    pub(super) fn keep_value(&mut self, now: Moment, run: &Run, content: H::Value, lease: LeaseId) {
+        let value_id = self.value_made_by(run.head());
         let Some(state) = self.tasks.get(run.head()) else { return };
         let (remakes, spec, job) = (state.remakes, state.spec.clone(), state.job.clone());
-        let value_id = remakes.unwrap_or(id.value());
         let (device, epoch, bytes) = (run.device, run.epoch, run.value_bytes);
         for source in spec.takes.iter().filter(|_| remakes.is_none()) {
             if let Some(source) = self.values.known.get_mut(source) {
@@ -357,6 +362,10 @@ impl<H: Host> Scheduler<H> {
         let Some(state) = self.tasks.get(task) else { return false };
         if state.spec.takes.is_empty() {
             return false;
+        }
+        if let Err(kept_none) = self.are_known(&state.spec.takes) {
+            self.end_without_result(now, task, crate::TaskError::WorkFailed(crate::Cause::new(kept_none)));
+            return true;
         }
         let is_missing = |id: &&ValueId| self.values.known.get(id).is_some_and(|value| value.lying.is_none());
         let missing: SmallVec<[ValueId; 2]> = state.spec.takes.iter().filter(is_missing).copied().collect();

@@ -43,6 +43,10 @@ fn end(scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>, fault: Opt
     let (done, session) = (usize::from(fault.is_none()), fault.is_none().then_some(()));
     let (value, moves) = (fault.is_none().then_some(()), Default::default());
     let fault = fault.map(|fault| (fault, Nanos(1)));
+    // Whoever runs a task holds what it keeps; whoever makes a value again gives it to those who hold it already.
+    if value.is_some() && run.value == ValueId::of(run.task) {
+        scheduler.share_value(run.value);
+    }
     let mut counts = false;
     let outcome = BatchOutcome { done, fault, session, measured, value, moves, state: None };
     scheduler.settle_batch(NOW, run.run, outcome, |settled| counts = matches!(settled, Settled::Done(_)));
@@ -61,8 +65,8 @@ fn run_on(scheduler: &mut Scheduler<Nothing>, device: DeviceId) -> Assignment<No
 fn made_on(scheduler: &mut Scheduler<Nothing>, device: DeviceId, spec: &TaskSpec, takes: &[ValueId]) -> ValueId {
     scheduler.submit(NOW, TaskSpec { takes: takes.into(), ..only(device, spec) }, ()).unwrap();
     let run = run_on(scheduler, device);
-    assert_eq!(scheduler.value_lies_on(run.run.value()), Some(device));
-    run.run.value()
+    assert_eq!(scheduler.value_lies_on(run.value), Some(device));
+    run.value
 }
 
 fn lose(scheduler: &mut Scheduler<Nothing>, device: DeviceId, spec: &TaskSpec) {
@@ -102,8 +106,10 @@ fn a_value_that_nobody_will_read_goes_with_its_handle_made_or_not() {
     scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
     let run = scheduler.take(NOW, GPU).unwrap();
     assert_eq!(scheduler.ledger().promised(GPU), Bytes(110), "its bytes are promised while it is made");
-    scheduler.drop_value(NOW, run.run.value());
+    scheduler.share_value(run.value);
+    scheduler.drop_value(NOW, run.value);
     assert!(end(&mut scheduler, &run, None));
+    scheduler.drop_value(NOW, run.value);
     assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
 }
 
@@ -112,13 +118,14 @@ fn what_failed_or_was_never_made_cannot_be_read() {
     let (mut scheduler, spec) = box_of_three();
     scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
     let run = scheduler.take(NOW, GPU).unwrap();
-    let value = run.run.value();
+    let value = run.value;
     let refused = |scheduler: &mut Scheduler<Nothing>| {
         let refused = scheduler.submit(NOW, reader(&spec, &[value]), ()).unwrap_err();
         assert_eq!(refused.refusal, SubmitRefusal::UnknownValue { value });
     };
     refused(&mut scheduler);
     end(&mut scheduler, &run, Some(Fault::work("broken")));
+    scheduler.share_value(value);
     refused(&mut scheduler);
     assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
 }
@@ -156,7 +163,7 @@ fn a_lost_device_takes_its_values_with_it_and_they_are_made_again_for_who_needs_
     let (mut scheduler, spec) = box_of_three();
     let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
     scheduler.submit(NOW, gpus.clone(), ()).unwrap();
-    let value = run_on(&mut scheduler, GPU).run.value();
+    let value = run_on(&mut scheduler, GPU).value;
     let unread = made_on(&mut scheduler, GPU, &spec, &[]);
     let task = scheduler.submit(NOW, reader(&gpus, &[value]), ()).unwrap();
     lose(&mut scheduler, GPU, &spec);
@@ -182,7 +189,7 @@ fn what_a_value_was_made_from_is_made_again_with_it() {
     for stage in 0..3 {
         let takes: Vec<ValueId> = values.last().copied().into_iter().collect();
         scheduler.submit(NOW, TaskSpec { takes: takes.into(), ..gpus.clone() }, ()).unwrap();
-        values.push(run_on(&mut scheduler, GPU).run.value());
+        values.push(run_on(&mut scheduler, GPU).value);
         assert_eq!(scheduler.ledger().promised(GPU), Bytes(100), "after stage {stage} only its own");
     }
     let task = scheduler.submit(NOW, reader(&gpus, &values[2..]), ()).unwrap();
@@ -221,7 +228,7 @@ fn a_source_that_is_gone_is_quarantined_and_the_reader_done_after_its_value_was_
     let (mut scheduler, spec) = box_of_three();
     let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
     scheduler.submit(NOW, gpus.clone(), ()).unwrap();
-    let value = run_on(&mut scheduler, GPU).run.value();
+    let value = run_on(&mut scheduler, GPU).value;
     let task = scheduler.submit(NOW, reader(&only(DeviceId(2), &spec), &[value]), ()).unwrap();
     let run = scheduler.take(NOW, DeviceId(2)).unwrap();
     end(&mut scheduler, &run, Some(Fault::SourceLost { device: GPU, detail: "on purpose".into() }));
@@ -243,7 +250,7 @@ fn what_a_device_made_before_it_was_lost_is_lost_although_its_result_counts() {
     let runs = [scheduler.take(NOW, gpu).unwrap(), scheduler.take(NOW, gpu).unwrap()];
     end(&mut scheduler, &runs[0], Some(Fault::DeviceLost { detail: "on purpose".into() }));
     assert!(end(&mut scheduler, &runs[1], None));
-    assert_eq!((scheduler.value_lies_on(runs[1].run.value()), scheduler.ledger().promised(gpu)), (None, Bytes::ZERO));
+    assert_eq!((scheduler.value_lies_on(runs[1].value), scheduler.ledger().promised(gpu)), (None, Bytes::ZERO));
     assert_eq!(scheduler.values(), 1, "it can still be made again");
 }
 
@@ -275,4 +282,88 @@ fn a_value_that_a_run_has_in_hand_stays_promised_until_that_is_over() {
     end(&mut scheduler, &run, None);
     assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
     scheduler.check_at_rest().unwrap();
+}
+
+/// Handed in together: the readers wait for the maker, and what it makes goes with the last of them.
+#[test]
+fn a_value_can_be_taken_before_it_is_made() {
+    let (mut scheduler, spec) = box_of_three();
+    let maker = scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let value = ValueId::of(maker);
+    let readers = [(); 2].map(|()| {
+        scheduler.share_value(value);
+        scheduler.submit(NOW, reader(&only(GPU, &spec), &[value]), ()).unwrap()
+    });
+    assert_eq!(run_on(&mut scheduler, GPU).task, maker);
+    scheduler.drop_value(NOW, value);
+    for reader in readers {
+        assert_eq!(scheduler.ledger().promised(GPU), Bytes(100));
+        assert_eq!(run_on(&mut scheduler, GPU).task, reader);
+    }
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+    scheduler.check_at_rest().unwrap();
+}
+
+/// A second attempt makes what the readers of the first wait for.
+#[test]
+fn a_value_is_waited_for_however_often_making_it_is_tried() {
+    let (mut scheduler, spec) = box_of_three();
+    let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
+    let maker = scheduler.submit(NOW, gpus.clone(), ()).unwrap();
+    scheduler.share_value(ValueId::of(maker));
+    let task = scheduler.submit(NOW, reader(&gpus, &[ValueId::of(maker)]), ()).unwrap();
+    let run = scheduler.take(NOW, GPU).unwrap();
+    // What an attempt that fails had kept is given up by whoever ran it.
+    scheduler.share_value(run.value);
+    scheduler.drop_value(NOW, run.value);
+    end(&mut scheduler, &run, Some(Fault::DeviceLost { detail: "on purpose".into() }));
+    assert_eq!([(); 2].map(|()| run_on(&mut scheduler, DeviceId(2)).task), [maker, task]);
+    scheduler.drop_value(NOW, ValueId::of(maker));
+    assert_eq!((scheduler.values(), scheduler.unsettled()), (0, 0));
+    scheduler.check_at_rest().unwrap();
+}
+
+#[test]
+fn whoever_waits_for_a_value_that_is_not_made_ends_with_the_reason() {
+    let (mut scheduler, spec) = box_of_three();
+    let mut reader_of_what = |ends: fn(&mut Scheduler<Nothing>, &Assignment<Nothing>)| {
+        let maker = scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+        scheduler.share_value(ValueId::of(maker));
+        scheduler.submit(NOW, reader(&spec, &[ValueId::of(maker)]), ()).unwrap();
+        let run = scheduler.take(NOW, GPU).unwrap();
+        ends(&mut scheduler, &run);
+        assert_eq!((scheduler.values(), scheduler.unsettled()), (0, 0));
+        errors(&mut scheduler)
+    };
+    let failed = reader_of_what(|scheduler, run| {
+        end(scheduler, run, Some(Fault::work("broken")));
+    });
+    assert!(failed.iter().any(|error| matches!(error, TaskError::PredecessorFailed { .. })), "{failed:?}");
+    let cancelled = reader_of_what(|scheduler, run| {
+        scheduler.cancel(NOW, run.task);
+        end(scheduler, run, None);
+    });
+    assert!(cancelled.iter().any(|error| matches!(error, TaskError::PredecessorFailed { .. })), "{cancelled:?}");
+    let kept_none = reader_of_what(|scheduler, run| {
+        let (measured, moves) = (Measured { run: Nanos(1), ..Measured::default() }, Default::default());
+        let (fault, value, state) = (None, None, None);
+        let outcome = BatchOutcome { done: 1, fault, session: Some(()), measured, value, moves, state };
+        scheduler.settle_batch(NOW, run.run, outcome, |_| ());
+    });
+    assert!(matches!(kept_none[..], [TaskError::WorkFailed(_)]), "{kept_none:?}");
+}
+
+#[test]
+fn a_value_that_was_promised_and_not_wanted_any_more_is_not_kept() {
+    let (mut scheduler, spec) = box_of_three();
+    let maker = scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let value = ValueId::of(maker);
+    scheduler.share_value(value);
+    scheduler.drop_value(NOW, value);
+    let run = run_on(&mut scheduler, GPU);
+    assert_eq!(run.value, value);
+    scheduler.drop_value(NOW, value);
+    assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes::ZERO));
+    scheduler.share_value(value);
+    assert_eq!(scheduler.values(), 0, "its maker has ended");
 }

@@ -9,6 +9,7 @@ fn end(scheduler: &mut Scheduler<Nothing>, at: u64, run: &Assignment<Nothing>) {
     let measured = Measured { run: Nanos(1_000), ..Measured::default() };
     let (value, moves, state) = (Some(()), Default::default(), None);
     let outcome = BatchOutcome { done: 1, fault: None, session: Some(()), measured, value, moves, state };
+    scheduler.share_value(run.value);
     let mut counts = false;
     scheduler.settle_batch(Moment(at), run.run, outcome, |settled| counts = matches!(settled, Settled::Done(_)));
     assert!(counts);
@@ -23,7 +24,7 @@ fn value_on_a(scheduler: &mut Scheduler<Nothing>, bytes: u64) -> (ValueId, TaskS
     scheduler.submit(Moment(1), maker, ()).unwrap();
     let run = start(scheduler, Moment(1), A.0);
     end(scheduler, 1, &run);
-    (run.run.value(), reader)
+    (run.value, reader)
 }
 
 /// If bytes were kept for the grant, the reader that frees the value could not run, and both would wait for ever.
