@@ -112,11 +112,22 @@ pub enum Setback {
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}: ", self.rung, self.device)?;
-        match &self.setback {
-            Setback::Refused(refusal) => write!(f, "{refusal}"),
-            Setback::Failed(fault) => write!(f, "{fault}"),
-            Setback::Distrusted => write!(f, "its device could not be trusted while it ran"),
+        write!(f, "{} on {}: {}", self.rung, self.device, self.setback)
+    }
+}
+
+impl Attempt {
+    fn told(&self, name: &dyn Fn(DeviceId) -> String) -> String {
+        format!("{} on {}: {}", self.rung, name(self.device), self.setback)
+    }
+}
+
+impl fmt::Display for Setback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => write!(f, "{refusal}"),
+            Self::Failed(fault) => write!(f, "{fault}"),
+            Self::Distrusted => write!(f, "its device could not be trusted while it ran"),
         }
     }
 }
@@ -194,6 +205,19 @@ pub enum TaskError {
 }
 
 impl TaskError {
+    /// The error in words, with devices called as whoever opened them calls them.
+    pub fn told(&self, name: &dyn Fn(DeviceId) -> String) -> String {
+        match self {
+            Self::NeverFits { attempts, .. } | Self::Exhausted { attempts } => {
+                let text = self.to_string();
+                let heading = text.lines().next().unwrap_or_default();
+                attempts.iter().fold(heading.to_owned(), |text, attempt| text + "\n  " + &attempt.told(name))
+            }
+            Self::PredecessorFailed { cause, .. } => cause.told(name),
+            other => other.to_string(),
+        }
+    }
+
     /// The first cause in a chain of predecessors.
     pub fn first_cause(&self) -> &Self {
         match self {
@@ -268,4 +292,21 @@ pub enum SubmitRefusal {
         /// The task that was named.
         task: TaskId,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_called_as_whoever_opened_them_calls_them() {
+        let attempt = Attempt { rung: "gpu", device: DeviceId(1), setback: Setback::Refused(Refusal::TriedAlready) };
+        let exhausted = TaskError::Exhausted { attempts: vec![attempt] };
+        let after = TaskError::PredecessorFailed { task: TaskId(7), cause: Box::new(exhausted.clone()) };
+        for error in [exhausted, after] {
+            let told = error.told(&|device| format!("gpu:{}", device.0 - 1));
+            assert!(told.ends_with("\n  gpu on gpu:0: tried already") && !told.contains("device 1"), "{told}");
+        }
+        assert_eq!(TaskError::Cancelled.told(&|_| unreachable!()), "cancelled");
+    }
 }

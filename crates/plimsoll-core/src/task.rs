@@ -102,6 +102,8 @@ pub struct TaskSpec {
     pub after: SmallVec<[TaskId; 2]>,
     /// Values that it reads, each of which a handle named to it.
     pub takes: SmallVec<[ValueId; 1]>,
+    /// Whether whoever submits it holds what it will keep from the start.
+    pub is_claimed: bool,
     /// The item of a pipeline that it is a stage of.
     pub item: Option<ItemStage>,
     /// Whether its sequence owns the session: see [`Scheduler::hold`](crate::Scheduler::hold).
@@ -129,6 +131,7 @@ impl TaskSpec {
             devices: DeviceSet::ALL,
             after: SmallVec::new(),
             takes: SmallVec::new(),
+            is_claimed: false,
             item: None,
             holds: false,
             drains: false,

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_image::Size;
-use plimsoll_image::encode::{Encoding, encode};
+use plimsoll_image::encode::{Encoding, JpegQuality, encode};
 use plimsoll_image::frames::stream::{StreamHeader, Y4mReader, Y4mWriter, pixel_format};
 use plimsoll_image::frames::{Format, Frame};
 
@@ -111,7 +111,7 @@ fn images(frame: &Frame) -> Outcome<()> {
         for _ in 0..TURNS {
             shortest(&mut best, || {
                 let mut file = Cursor::new(Vec::new());
-                encode(frame, encoding, &mut file)?;
+                encode(frame, encoding, JpegQuality::default(), &mut file)?;
                 bytes = file.into_inner().len();
                 Ok(())
             })?;

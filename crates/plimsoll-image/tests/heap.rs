@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll_image::Size;
-use plimsoll_image::frames::{Chain, ChainWorkload, Colour, Format, Frame, StreamFrame};
+use plimsoll_image::frames::{Chain, ChainWorkload, Colour, Format, Frame};
 use plimsoll_image::metrics::Metric;
-use plimsoll_runtime::{Orchestrator, Reference, Task, Workload};
+use plimsoll_runtime::{Orchestrator, Task, Workload};
 
 use pairs::{of_every_kind, size};
 
@@ -108,23 +108,24 @@ fn chains_hold_what_they_say() {
         let stream: Vec<Frame> = (0..3).map(|_| Frame::new(format, vec![100; format.frame_bytes()]).unwrap()).collect();
         let orchestrator = Orchestrator::builder().cpu(1).build();
         let chain = orchestrator.register(ChainWorkload::new(text.parse::<Chain>().unwrap()));
-        let among = chain.workload().chain().frames_around() > 0;
-        let references: Vec<Reference<ChainWorkload>> = (0..)
-            .zip(&stream)
-            .filter(|_| among)
-            .map(|(number, frame)| Reference::new(StreamFrame { stream: 1, number, frame: frame.clone() }))
-            .collect();
         let (mut said, own) = (0, &stream[1]);
+        let on_cpu = |ladder: plimsoll_core::Ladder| {
+            let cpu = ladder.rungs().iter().find(|rung| rung.name == "cpu").expect("every chain has it");
+            (cpu.footprint.session + cpu.footprint.task, cpu.value)
+        };
         let peak = peak_of(|| {
             let workload = chain.workload();
-            let (input, task) = match among {
-                true => (workload.input_among(3, 1, own.clone()), workload.task_among(&references, 1, own.clone())),
-                false => (ChainWorkload::input(own.clone()), ChainWorkload::task(own.clone())),
+            let Some(first) = workload.first_part() else {
+                said = on_cpu(workload.ladder(&ChainWorkload::input(own.clone()))).0.0;
+                let task = ChainWorkload::task(own.clone()).rung("cpu");
+                return assert!(orchestrator.run(&chain, task).is_ok());
             };
-            let ladder = workload.ladder(&input);
-            let cpu = ladder.rungs().iter().find(|rung| rung.name == "cpu").expect("every chain has it");
-            said = cpu.footprint.total(references.len()).0;
-            assert!(orchestrator.run(&chain, task.rung("cpu")).is_ok());
+            let (before, kept) = on_cpu(first.ladder(own));
+            said = (before + on_cpu(workload.ladder(&workload.input_among(3, 1, format))).0).0 + 3 * kept.0;
+            let first = orchestrator.register(first);
+            let claims = stream.iter().map(|frame| orchestrator.submit_for_value(&first, Task::new(frame.clone())));
+            let values = claims.map(|claim| claim.expect("taken in").1).collect();
+            assert!(orchestrator.run(&chain, workload.task_among(values, 1, format).rung("cpu")).is_ok());
         });
         assert!(peak <= said + SMALL_CHANGE, "{text}: {peak} bytes on the heap, {said} said");
         assert!(peak as f64 > USED_LEAST * said as f64, "{text}: {said} said, only {peak} used");

@@ -3,7 +3,7 @@
 //! Invariant: every byte it allocates is charged to its device's gauge and to the current scope's (`conformance`).
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault};
@@ -43,6 +43,26 @@ impl Buffer {
     /// From now on its bytes count on this gauge instead of the one of whoever allocated it.
     pub(crate) fn charge_to(&mut self, gauge: &Arc<Gauge>) {
         self.charge.move_to(gauge);
+    }
+}
+
+/// The words of a buffer: see [`Backend::view`].
+#[derive(Debug)]
+pub struct View<'a>(pub(crate) Seen<'a>);
+
+#[derive(Debug)]
+pub(crate) enum Seen<'a> {
+    Here(RwLockReadGuard<'a, Vec<u32>>),
+    Copy(Vec<u32>),
+}
+
+impl View<'_> {
+    /// The words as numbers.
+    pub fn floats(&self) -> &[f32] {
+        match &self.0 {
+            Seen::Here(words) => bytemuck::cast_slice(words),
+            Seen::Copy(words) => bytemuck::cast_slice(words),
+        }
     }
 }
 
@@ -105,6 +125,28 @@ pub trait Backend: Send {
     /// # Errors
     /// [`Fault::OutOfMemory`] if it does not fit; [`Fault::DeviceLost`] if the device is gone.
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault>;
+
+    /// Memory that holds these words: the very same where the device's memory is the host's, a copy of them elsewhere.
+    ///
+    /// # Errors
+    /// As [`Backend::allocate`] and [`Backend::write`].
+    fn adopt(&mut self, words: Vec<u32>) -> Result<Buffer, Fault> {
+        let data: &[u8] = bytemuck::cast_slice(&words);
+        let buffer = self.allocate(Bytes(data.len() as u64))?;
+        self.write(&buffer, Bytes::ZERO, data)?;
+        Ok(buffer)
+    }
+
+    /// The words of a buffer after all earlier work: as they lie where the device's memory is the host's, a copy of them
+    /// elsewhere. Nobody writes the buffer while they are looked at.
+    ///
+    /// # Errors
+    /// As [`Backend::read`].
+    fn view<'a>(&mut self, buffer: &'a Buffer) -> Result<View<'a>, Fault> {
+        let mut words = vec![0; (buffer.bytes().0 / 4) as usize];
+        self.read(buffer, Bytes::ZERO, bytemuck::cast_slice_mut(&mut words))?;
+        Ok(View(Seen::Copy(words)))
+    }
 
     /// Fills a buffer with [`POISON`] again, before it is used for another output.
     ///

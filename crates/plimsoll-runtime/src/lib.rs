@@ -37,7 +37,7 @@ mod wait;
 mod watchdog;
 pub mod workload;
 
-pub use backend::{Backend, Buffer, Launch, POISON, read_floats};
+pub use backend::{Backend, Buffer, Launch, POISON, View, read_floats};
 pub use builder::Builder;
 pub use clock::today;
 pub use device::{Device, DeviceFacts, MemoryReading, Nature};

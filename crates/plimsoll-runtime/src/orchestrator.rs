@@ -25,6 +25,7 @@ use crate::shared::{Shared, Stage, drop_quietly};
 use crate::task::{Pin, Reference, SetMember, Task};
 use crate::task_path::{self, Known};
 use crate::ticket::Ticket;
+use crate::value::Value;
 use crate::wait::Wait;
 use crate::workload::{Content, Workload};
 
@@ -182,6 +183,23 @@ impl Orchestrator {
         task: Task<W>,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
         self.submit_waiting(workload, task, Wait::at_most(self.limits.submit_wait_max))
+    }
+
+    /// Submits a task as [`Orchestrator::submit`] does, and claims what it [keeps](crate::Context::keep) before it has kept
+    /// it: tasks that take it can be submitted at once, and run after this one. If it keeps nothing, or fails, they end
+    /// with an error.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::submit`].
+    pub fn submit_for_value<W: Workload>(
+        &self,
+        workload: &Registered<W>,
+        mut task: Task<W>,
+    ) -> Result<(Ticket<W::Output>, Value), TaskRefused<W>> {
+        task.options.is_claimed = true;
+        let ticket = self.submit(workload, task)?;
+        let value = Value::claimed(ticket.id(), &self.shared);
+        Ok((ticket, value))
     }
 
     /// Submits a task if there is queue space.

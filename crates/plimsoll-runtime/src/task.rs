@@ -51,6 +51,8 @@ pub(crate) struct TaskOptions {
     pub(crate) sequence: Option<SequenceId>,
     pub(crate) holds: bool,
     pub(crate) drains: bool,
+    /// Whoever submits it has a claim to what it will keep.
+    pub(crate) is_claimed: bool,
 }
 
 impl<W: Workload> Task<W> {

@@ -28,7 +28,7 @@ use plimsoll_core::scheduler::{
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
-    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec,
+    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec, ValueId,
     WorkloadId,
 };
 use smallvec::SmallVec;
@@ -113,6 +113,7 @@ pub(crate) fn describe<W: Workload>(
         devices: options.devices,
         after: options.after,
         takes: values.iter().map(Value::id).collect(),
+        is_claimed: options.is_claimed,
         item: item.map(Item::stage),
         holds: options.holds,
         drains: options.drains,
@@ -375,7 +376,7 @@ impl Slot {
     /// One attempt at all that was taken: discard what must go, open, prepare, run one after the other. Never panics,
     /// whatever a task does.
     fn attempt(&mut self, batch: &mut Batch) -> Option<Attempted> {
-        let Assignment { run, task, job, discards, session: turn, leaves, references, values, .. } =
+        let Assignment { run, task, job, discards, session: turn, leaves, references, values, value, .. } =
             batch.first.take()?;
         drop_quietly(discards);
         let mut attempted = Attempted::of(run);
@@ -393,8 +394,8 @@ impl Slot {
                 quietly(move || drop(brought));
             }
             Ok(mut brought) => {
-                let tasks =
-                    std::iter::once((task, job)).chain(batch.behind.drain(..).map(|each| (each.task, each.job)));
+                let behind = batch.behind.drain(..).map(|each| (each.task, ValueId::of(each.task), each.job));
+                let tasks = std::iter::once((task, value, job)).chain(behind);
                 self.run_all(tasks, &mut brought, &mut attempted, &mut times);
                 // What a failed run leaves in a session is anyone's guess.
                 match attempted.failed {
@@ -417,23 +418,24 @@ impl Slot {
         Some(attempted)
     }
 
-    /// Runs tasks one after the other until one fails, or they have taken far longer than a batch may.
+    /// Runs tasks one after the other until one fails, or they have taken far longer than a batch may. Each comes with the
+    /// name of what it may keep.
     fn run_all(
         &mut self,
-        tasks: impl Iterator<Item = (TaskId, Arc<dyn Job>)>,
+        tasks: impl Iterator<Item = (TaskId, ValueId, Arc<dyn Job>)>,
         brought: &mut Brought,
         attempted: &mut Attempted,
         times: &mut Times,
     ) {
         self.gauge.reset_peak();
         let mut tasks = tasks.enumerate().peekable();
-        while let Some((at, (task, job))) = tasks.next() {
+        while let Some((at, (task, value, job))) = tasks.next() {
             let is_overrun = attempted.measured.run > BATCH_OVERRUN;
             if attempted.failed.is_some() || is_overrun {
                 attempted.not_started.push(job);
                 continue;
             }
-            match caught(|| self.run(&job, attempted.run, brought)) {
+            match caught(|| self.run(&job, value, brought)) {
                 Ok(Ran { output, kept }) => {
                     attempted.finished.push(Finished { task, job, output });
                     attempted.value = kept;
@@ -577,12 +579,12 @@ impl Slot {
         self.shared.release(state);
     }
 
-    fn run(&mut self, job: &Arc<dyn Job>, run: RunId, brought: &mut Brought) -> Result<Ran, Fault> {
+    fn run(&mut self, job: &Arc<dyn Job>, value: ValueId, brought: &mut Brought) -> Result<Ran, Fault> {
         if job.is_stopped() {
             return Err(Fault::Cancelled);
         }
         let (_, backend) = self.backend.as_mut().expect("made ready before anything is opened");
-        let values = AtHand { taken: &brought.values, kept: None, run, shared: &self.shared };
+        let values = AtHand { taken: &brought.values, kept: None, value, shared: &self.shared };
         let ran = job.run(&mut brought.session, &brought.prepared, values, &mut **backend)?;
         backend.finish().map(|()| ran)
     }

@@ -5,8 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use plimsoll_core::scheduler::RunId;
-use plimsoll_core::{Bytes, DeviceId, Fault, ValueId};
+use plimsoll_core::{Bytes, DeviceId, Fault, TaskId, ValueId};
 
 use crate::backend::{Backend, Buffer};
 use crate::device::Device;
@@ -16,12 +15,12 @@ use crate::shared::Shared;
 /// Bytes that are copied from one device to another at a time: what lies in between in host memory.
 const PIECE: usize = 1 << 20;
 
-/// An output that stays where it was made: the claim to read it. It keeps its bytes until the last task that takes it has
-/// ended and every claim was given up. If its device is lost, it is made again for whoever reads it.
+/// An output that stays where it was made: the claim to read it, also before it is made
+/// ([`Orchestrator::submit_for_value`](crate::Orchestrator::submit_for_value)). It keeps its bytes until the last task that
+/// takes it has ended and every claim was given up. If its device is lost, it is made again for whoever reads it.
 #[derive(Debug)]
 pub struct Value {
     id: ValueId,
-    bytes: Bytes,
     shared: Weak<Shared>,
     /// A task has it now.
     spent: AtomicBool,
@@ -33,20 +32,25 @@ impl Value {
         self.id
     }
 
-    /// How many bytes it keeps.
-    pub fn bytes(&self) -> Bytes {
-        self.bytes
+    /// The claim that came with the submission of this task.
+    pub(crate) fn claimed(task: TaskId, shared: &Arc<Shared>) -> Self {
+        Self { id: ValueId::of(task), shared: Arc::downgrade(shared), spent: AtomicBool::new(false) }
+    }
+
+    fn claim(id: ValueId, shared: &Arc<Shared>) -> Self {
+        let mut state = shared.lock();
+        state.scheduler.share_value(id);
+        shared.release(state);
+        Self { id, shared: Arc::downgrade(shared), spent: AtomicBool::new(false) }
     }
 
     /// Another claim to the same value, for another task to take.
     #[must_use]
     pub fn share(&self) -> Self {
-        if let Some(shared) = self.shared.upgrade() {
-            let mut state = shared.lock();
-            state.scheduler.share_value(self.id);
-            shared.release(state);
+        match self.shared.upgrade() {
+            Some(shared) => Self::claim(self.id, &shared),
+            None => Self { id: self.id, shared: Weak::clone(&self.shared), spent: AtomicBool::new(false) },
         }
-        Self { id: self.id, bytes: self.bytes, shared: Weak::clone(&self.shared), spent: AtomicBool::new(false) }
     }
 
     /// A task that takes it was taken in: the scheduler counts that task from now on.
@@ -77,7 +81,8 @@ pub(crate) struct KeptBuffers(pub(crate) Arc<Vec<Buffer>>);
 pub(crate) struct AtHand<'a> {
     pub(crate) taken: &'a [KeptBuffers],
     pub(crate) kept: Option<KeptBuffers>,
-    pub(crate) run: RunId,
+    /// What it is called.
+    pub(crate) value: ValueId,
     pub(crate) shared: &'a Arc<Shared>,
 }
 
@@ -89,9 +94,8 @@ impl AtHand<'_> {
         }
         let gauge = Arc::new(Gauge::default());
         buffers.iter_mut().for_each(|buffer| buffer.charge_to(&gauge));
-        let bytes = buffers.iter().map(Buffer::bytes).sum();
         self.kept = Some(KeptBuffers(Arc::new(buffers)));
-        Ok(Value { id: self.run.value(), bytes, shared: Arc::downgrade(self.shared), spent: AtomicBool::new(false) })
+        Ok(Value::claim(self.value, self.shared))
     }
 }
 

@@ -228,7 +228,11 @@ impl<H: Host> Scheduler<H> {
             return Err(Box::new(NotTaken { refusal, spec, job }));
         }
         self.wait_for_makers(&mut spec);
+        let is_claimed = spec.is_claimed;
         let task = self.insert(now, spec, job, Origin::Caller);
+        if is_claimed {
+            self.share_value(ValueId::of(task));
+        }
         self.reads(task);
         self.join_hold(task);
         self.block_on_predecessors(now, task);

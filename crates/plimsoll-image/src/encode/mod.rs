@@ -20,24 +20,44 @@ use crate::frames::{Colour, Frame, FrameRefused};
 pub use encoding::Encoding;
 pub use error::EncodeError;
 
-/// Of JPEG, from 1 to 100: whoever asks for it wants small files, but frames that still look like frames.
-const JPEG_QUALITY: u8 = 95;
+/// How good a JPEG is, from 1 to 100.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct JpegQuality(u8);
+
+impl JpegQuality {
+    /// A quality; `None` if it is not from 1 to 100.
+    pub fn new(quality: u8) -> Option<Self> {
+        (1..=100).contains(&quality).then_some(Self(quality))
+    }
+}
+
+impl Default for JpegQuality {
+    /// Whoever asks for JPEG wants small files, but frames that still look like frames.
+    fn default() -> Self {
+        Self(95)
+    }
+}
 
 /// Writes a frame as an image file, coded as the name's ending says. The file appears under its name when it is whole.
 ///
 /// # Errors
 /// [`EncodeError`]: which one says what to do next.
-pub fn write(path: &Path, frame: &Frame) -> Result<(), EncodeError> {
+pub fn write(path: &Path, frame: &Frame, quality: JpegQuality) -> Result<(), EncodeError> {
     let encoding = Encoding::of_path(path)?;
     check(frame, encoding)?;
-    place::whole(path, |file| encode(frame, encoding, file))
+    place::whole(path, |file| encode(frame, encoding, quality, file))
 }
 
 /// The bytes of an image file.
 ///
 /// # Errors
 /// [`EncodeError`]: which one says what to do next.
-pub fn encode(frame: &Frame, encoding: Encoding, mut out: impl Write + Seek) -> Result<(), EncodeError> {
+pub fn encode(
+    frame: &Frame,
+    encoding: Encoding,
+    quality: JpegQuality,
+    mut out: impl Write + Seek,
+) -> Result<(), EncodeError> {
     check(frame, encoding)?;
     match encoding {
         Encoding::Png => write_png(frame, out),
@@ -46,7 +66,7 @@ pub fn encode(frame: &Frame, encoding: Encoding, mut out: impl Write + Seek) -> 
         Encoding::WebP => by_image(frame, encoding, webp::WebPEncoder::new_lossless(out)),
         Encoding::Qoi => by_image(frame, encoding, qoi::QoiEncoder::new(out)),
         Encoding::Bmp => by_image(frame, encoding, bmp::BmpEncoder::new(&mut out)),
-        Encoding::Jpeg => by_image(frame, encoding, jpeg::JpegEncoder::new_with_quality(out, JPEG_QUALITY)),
+        Encoding::Jpeg => by_image(frame, encoding, jpeg::JpegEncoder::new_with_quality(out, quality.0)),
     }
 }
 

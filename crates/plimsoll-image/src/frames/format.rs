@@ -111,6 +111,15 @@ impl Format {
         self.size
     }
 
+    /// Whether samples lie in the same places: the colour model and the chroma sampling are the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (self.colour, other.colour) {
+            (Colour::Rgb, Colour::Rgb) | (Colour::Mono(_), Colour::Mono(_)) => true,
+            (Colour::Yuv(own), Colour::Yuv(other)) => own.sampling == other.sampling,
+            _ => false,
+        }
+    }
+
     /// Bits of a sample.
     pub fn depth(&self) -> u8 {
         self.depth

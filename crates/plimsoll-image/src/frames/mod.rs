@@ -15,12 +15,14 @@
 //! | `device.rs` | the passes as kernels on a device |
 //! | `host/` | the passes as rows on the CPU |
 //! | `stream/` | frames from streams and files, and back |
-//! | `workload.rs` | the chain as a workload |
+//! | `planned.rs` | plans by format, and what each part of a chain needs |
+//! | `first_part.rs`, `workload.rs` | the parts of a chain as workloads |
 //! | `tests/` | both ways to run passes, beside whole planes computed one by one |
 
 mod chain;
 mod convert;
 mod device;
+mod first_part;
 mod format;
 mod frame;
 mod graph;
@@ -30,6 +32,7 @@ mod ops;
 mod packed;
 mod picture;
 mod plan;
+mod planned;
 mod samples;
 pub mod stream;
 #[cfg(test)]
@@ -37,8 +40,9 @@ mod tests;
 mod workload;
 
 pub use self::chain::{Chain, ChainError};
+pub use self::first_part::FirstPart;
 pub use self::format::{Colour, Format, FormatRefused, Matrix, Range, Sampling, Siting, Yuv};
 pub use self::frame::{Frame, FrameRefused};
 pub use self::operation::{About, Refused};
 pub use self::plan::PlanError;
-pub use self::workload::{ChainInput, ChainWorkload, RUNGS, StreamFrame};
+pub use self::workload::{ChainInput, ChainWorkload, RUNGS};

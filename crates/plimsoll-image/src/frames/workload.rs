@@ -1,34 +1,27 @@
-//! A chain as a workload: the task is a frame; frames that others look at are its references.
+//! A chain as a workload: the task is a frame, or a frame among others whose planes are the task's values.
 //! Invariant: what comes out does not depend on the device, but for the last code within the stated bound.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use plimsoll_core::task::SessionShape;
-use plimsoll_core::{Bytes, ContentKey, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
-use plimsoll_runtime::{Backend, Buffer, Cancellation, Content, Context, Prepared, Reference, Session, Task, Workload};
+use plimsoll_core::{Bytes, Fault, Ladder, Rung};
+use plimsoll_runtime::{Backend, Buffer, Cancellation, Context, Session, Task, Value, View, Workload};
 
 use smallvec::{SmallVec, smallvec};
 
 use super::chain::Chain;
-use super::device::{DeviceWork, can_launch};
+use super::device::DeviceWork;
+use super::first_part::FirstPart;
 use super::format::Format;
 use super::frame::Frame;
-use super::host::{self, HostPlanes, HostWork};
-use super::plan::{Plan, PlanError};
-use crate::footprint::CountingBackend;
+use super::host::HostWork;
+use super::plan::PlanError;
+use super::planned::{CPU, GPU, Planned, Plans, ladder_to_an_error};
 use crate::run::Run;
 
 /// The names of the rungs, best first.
 pub const RUNGS: [&str; 2] = [GPU, CPU];
-/// Every plane lies on a GPU, from the first operation to the last.
-const GPU: &str = "gpu";
-/// Rows are pulled through all operations by one core.
-const CPU: &str = "cpu";
-
-/// Formats whose plans are kept. Most streams have one.
-const PLANS_MAX: usize = 16;
 
 /// A chain that an orchestrator can run.
 ///
@@ -48,16 +41,16 @@ const PLANS_MAX: usize = 16;
 #[derive(Debug)]
 pub struct ChainWorkload {
     name: String,
-    chain: Chain,
-    fingerprint: u64,
-    plans: Mutex<HashMap<Format, Arc<Planned>>>,
+    plans: Arc<Plans>,
 }
 
 /// A frame to work on.
 #[derive(Clone, Debug)]
 pub struct ChainInput {
-    frame: Frame,
-    /// For a chain that looks at other frames: which of the task's references is the frame itself, then which are those
+    format: Format,
+    /// `None` if it is one of the task's values.
+    frame: Option<Frame>,
+    /// For a chain that looks at other frames: which of the task's values is the frame itself, then which are those
     /// before and after it.
     among: SmallVec<[u8; 8]>,
 }
@@ -68,41 +61,21 @@ impl ChainInput {
     }
 }
 
-/// A frame of a stream, told from all others by its stream and its number.
-#[derive(Clone, Debug)]
-pub struct StreamFrame {
-    /// The stream: any number that no other stream of this process has.
-    pub stream: u64,
-    /// The frame's number in it.
-    pub number: u64,
-    /// The frame.
-    pub frame: Frame,
-}
-
-impl Content for StreamFrame {
-    fn key(&self) -> ContentKey {
-        ContentKey(u128::from(self.stream) << 64 | u128::from(self.number))
-    }
-}
-
-/// A plan and what it needs.
-#[derive(Debug)]
-struct Planned {
-    plan: Plan,
-    ladder: Ladder,
-    ladder_alone: Ladder,
-}
-
 impl ChainWorkload {
     /// A chain as a workload.
     pub fn new(chain: Chain) -> Self {
-        let fingerprint = chain.fingerprint();
-        Self { name: format!("frames {chain}"), chain, fingerprint, plans: Mutex::default() }
+        Self { name: format!("frames {chain}"), plans: Arc::new(Plans::new(chain)) }
     }
 
     /// The chain.
     pub fn chain(&self) -> &Chain {
-        &self.chain
+        &self.plans.chain
+    }
+
+    /// The part of the chain that is done to each frame by itself before the rest looks at it among others; `None` for a
+    /// chain that looks at no other frames.
+    pub fn first_part(&self) -> Option<FirstPart> {
+        (self.chain().frames_around() > 0).then(|| FirstPart::new(&self.plans))
     }
 
     /// The format of the frames that come out, if frames of this format go in.
@@ -110,7 +83,17 @@ impl ChainWorkload {
     /// # Errors
     /// [`PlanError`] if an operation cannot be done to them.
     pub fn output(&self, input: Format) -> Result<Format, PlanError> {
-        self.planned(input).map(|planned| planned.plan.output)
+        self.plans.planned(input).map(|planned| planned.plan.output)
+    }
+
+    /// What a frame of this format keeps on its device until the last that looks at it is done, and what a device must
+    /// have so that frames among others get done on it at all. Both are nothing for a chain that looks at no other frames.
+    ///
+    /// # Errors
+    /// [`PlanError`] if an operation cannot be done to them.
+    pub fn kept(&self, input: Format) -> Result<(Bytes, Bytes), PlanError> {
+        let (planned, around) = (self.plans.planned(input)?, self.chain().frames_around());
+        Ok(if around > 0 { (planned.kept(), planned.least(around)) } else { (Bytes::ZERO, Bytes::ZERO) })
     }
 
     /// The task for a frame, for a chain that looks at no other.
@@ -120,47 +103,33 @@ impl ChainWorkload {
 
     /// A frame to work on by itself.
     pub fn input(frame: Frame) -> ChainInput {
-        ChainInput { frame, among: SmallVec::new() }
+        ChainInput { format: frame.format(), frame: Some(frame), among: SmallVec::new() }
     }
 
-    /// The task for a frame among others of its stream, in their order: `own` is its place. There should be as many
-    /// before and after it as [`Chain::frames_around`] says; where the stream ends, those on the other side stand in.
+    /// The task for a frame of this format among others of its stream, each as its [`FirstPart`] keeps it, in their order:
+    /// `own` is its place. There should be as many before and after it as [`Chain::frames_around`] says; where the stream
+    /// ends, those on the other side stand in.
     ///
     /// # Panics
     /// If `own` is no place among the frames.
-    pub fn task_among(&self, frames: &[Reference<Self>], own: usize, frame: Frame) -> Task<Self> {
-        let task = Task::new(self.input_among(frames.len(), own, frame));
-        frames.iter().fold(task, |task, frame| task.reference(frame))
+    pub fn task_among(&self, frames: Vec<Value>, own: usize, format: Format) -> Task<Self> {
+        let task = Task::new(self.input_among(frames.len(), own, format));
+        frames.into_iter().fold(task, Task::takes)
     }
 
     /// A frame to work on among `count` of its stream: see [`ChainWorkload::task_among`].
     ///
     /// # Panics
     /// If `own` is no place among the frames.
-    pub fn input_among(&self, count: usize, own: usize, frame: Frame) -> ChainInput {
+    pub fn input_among(&self, count: usize, own: usize, format: Format) -> ChainInput {
         assert!(own < count, "the frame is one of those it is among");
-        ChainInput { frame, among: places_among(count, own, self.chain.frames_around()) }
-    }
-
-    fn planned(&self, format: Format) -> Result<Arc<Planned>, PlanError> {
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(planned) = plans.get(&format) {
-            return Ok(Arc::clone(planned));
-        }
-        if plans.len() >= PLANS_MAX {
-            plans.clear();
-        }
-        let plan = Plan::new(&self.chain, format)?;
-        let (ladder, ladder_alone) = (ladder(&plan, true), ladder(&plan, false));
-        let planned = Arc::new(Planned { plan, ladder, ladder_alone });
-        plans.insert(format, Arc::clone(&planned));
-        Ok(planned)
+        ChainInput { format, frame: None, among: places_among(count, own, self.chain().frames_around()) }
     }
 }
 
 impl Workload for ChainWorkload {
     type Input = ChainInput;
-    type Reference = StreamFrame;
+    type Reference = ();
     type Output = Frame;
 
     fn name(&self) -> &str {
@@ -168,22 +137,21 @@ impl Workload for ChainWorkload {
     }
 
     fn units(&self, input: &ChainInput) -> u64 {
-        input.frame.format().size().pixels()
+        input.format.size().pixels()
     }
 
     fn ladder(&self, input: &ChainInput) -> Ladder {
-        match self.planned(input.frame.format()) {
-            Ok(planned) if input.has_others() => planned.ladder.clone(),
-            Ok(planned) => planned.ladder_alone.clone(),
-            // A chain that cannot be done has a rung on which that becomes the task's error.
-            Err(_) => Ladder::from(vec![Rung::new(CPU, Place::On(DeviceKind::Cpu), Footprint::default())]),
+        match self.plans.planned(input.format) {
+            Ok(planned) if input.has_others() => planned.last.clone(),
+            Ok(planned) => planned.last_alone.clone(),
+            Err(_) => ladder_to_an_error(),
         }
     }
 
     fn shape(&self, input: &ChainInput) -> SessionShape {
         let mut hasher = DefaultHasher::new();
-        (input.frame.format(), input.has_others()).hash(&mut hasher);
-        SessionShape { params: self.fingerprint, shape: hasher.finish() }
+        (input.format, input.has_others()).hash(&mut hasher);
+        SessionShape { params: self.plans.fingerprint, shape: hasher.finish() }
     }
 
     fn open(
@@ -192,18 +160,16 @@ impl Workload for ChainWorkload {
         input: &ChainInput,
         backend: &mut dyn Backend,
     ) -> Result<Box<dyn Session<Self>>, Fault> {
-        let planned = self.planned(input.frame.format()).map_err(Fault::work)?;
-        let (first, last) = (planned.plan.first(), planned.plan.last(input.has_others()));
+        let planned = self.plans.planned(input.format).map_err(Fault::work)?;
+        let program = planned.plan.last(input.has_others());
         match rung.name {
             GPU => {
-                let mut run = Run { backend, cancellation: Cancellation::never() };
-                let first = first.map(|program| DeviceWork::open(&mut run, program)).transpose()?;
-                let last = DeviceWork::open(&mut run, last)?;
-                Ok(Box::new(DeviceSession { planned, first, last }))
+                let work = DeviceWork::open(&mut Run { backend, cancellation: Cancellation::never() }, program)?;
+                Ok(Box::new(DeviceSession { planned, work }))
             }
             _ => {
-                let (first, last) = (first.map(HostWork::open), HostWork::open(last));
-                Ok(Box::new(HostSession { planned, first, last }))
+                let work = HostWork::open(program);
+                Ok(Box::new(HostSession { planned, work }))
             }
         }
     }
@@ -222,95 +188,50 @@ fn places_among(count: usize, own: usize, around: usize) -> SmallVec<[u8; 8]> {
     places
 }
 
-const NO_OTHERS: &str = "this chain looks at no other frames";
-
 struct DeviceSession {
     planned: Arc<Planned>,
-    first: Option<DeviceWork>,
-    last: DeviceWork,
+    work: DeviceWork,
 }
 
 impl Session<ChainWorkload> for DeviceSession {
-    fn prepare(&mut self, reference: &StreamFrame, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
-        let mut run = Run { backend, cancellation: Cancellation::never() };
-        let (Some(work), Some(program)) = (&self.first, self.planned.plan.first()) else {
-            return Err(Fault::work(NO_OTHERS));
-        };
-        Ok(Arc::new(work.planes(&mut run, program, Some(reference.frame.bytes()))?))
-    }
-
     fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
-        let among = among::<Vec<Buffer>>(plan, input, context.references)?;
-        let given: Vec<&Buffer> = among.into_iter().flatten().collect();
+        let given = given(&self.planned, input, context)?;
         let mut run = Run { backend: &mut *context.backend, cancellation: context.cancellation };
         let program = plan.last(input.has_others());
-        let bytes = self.last.frame(&mut run, program, Some(input.frame.bytes()), &given)?;
+        let bytes = self.work.frame(&mut run, program, input.frame.as_ref().map(Frame::bytes), &given)?;
         Frame::new(plan.output, bytes).map_err(Fault::work)
     }
 }
 
 struct HostSession {
     planned: Arc<Planned>,
-    first: Option<HostWork>,
-    last: HostWork,
+    work: HostWork,
 }
 
 impl Session<ChainWorkload> for HostSession {
-    fn prepare(&mut self, reference: &StreamFrame, _: &mut dyn Backend) -> Result<Prepared, Fault> {
-        let (Some(work), Some(program)) = (&mut self.first, self.planned.plan.first()) else {
-            return Err(Fault::work(NO_OTHERS));
-        };
-        Ok(Arc::new(work.planes(program, Some(reference.frame.bytes()), Cancellation::never())?))
-    }
-
     fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
-        let among = among::<HostPlanes>(plan, input, context.references)?;
-        let given: Vec<&[f32]> = among.into_iter().flatten().map(Vec::as_slice).collect();
+        let given = given(&self.planned, input, context)?;
+        let views = given.into_iter().map(|buffer| context.backend.view(buffer)).collect::<Result<Vec<_>, _>>()?;
+        let given: Vec<&[f32]> = views.iter().map(View::floats).collect();
         let program = plan.last(input.has_others());
-        let bytes = self.last.frame(program, Some(input.frame.bytes()), &given, context.cancellation)?;
+        let frame = input.frame.as_ref().map(Frame::bytes);
+        let bytes = self.work.frame(program, frame, &given, context.cancellation)?;
         Frame::new(plan.output, bytes).map_err(Fault::work)
     }
 }
 
 /// The planes of the frame itself and then those of the others; none for a chain that looks at no other frames.
-fn among<'a, T: 'static>(plan: &Plan, input: &ChainInput, references: &'a [Prepared]) -> Result<Vec<&'a T>, Fault> {
-    if plan.first().is_some() && input.among.is_empty() {
+fn given<'a>(planned: &Planned, input: &ChainInput, context: &Context<'a>) -> Result<Vec<&'a Buffer>, Fault> {
+    if planned.plan.first().is_some() && input.among.is_empty() {
         return Err(Fault::work("the chain looks at other frames; make its tasks with `task_among`"));
     }
-    let missing = || Fault::work("a frame that the task looks at is not prepared for this rung");
-    let planes = input.among.iter().map(|place| references.get(usize::from(*place))?.downcast_ref());
-    planes.map(|planes| planes.ok_or_else(missing)).collect()
-}
-
-fn ladder(plan: &Plan, has_others: bool) -> Ladder {
-    let on_cpu = Rung::new(CPU, Place::On(DeviceKind::Cpu), on_host(plan, has_others));
-    if !plan.first().into_iter().chain([plan.last(has_others)]).all(can_launch) {
-        return Ladder::from(vec![on_cpu]);
+    let mut given = Vec::new();
+    for place in &input.among {
+        given.extend(context.value(usize::from(*place))?);
     }
-    let footprint = on_device(plan, has_others).expect("counting never fails");
-    Ladder::from(vec![Rung::new(GPU, Place::On(DeviceKind::Gpu), footprint), on_cpu])
-}
-
-/// Counted by doing what a session does on a device that only counts.
-fn on_device(plan: &Plan, has_others: bool) -> Result<Footprint, Fault> {
-    let (mut counting, cancellation) = (CountingBackend::default(), Cancellation::never());
-    let mut run = Run { backend: &mut counting, cancellation };
-    let first = plan.first().map(|program| DeviceWork::open(&mut run, program)).transpose()?;
-    let _last = DeviceWork::open(&mut run, plan.last(has_others))?;
-    let session = counting.held();
-    let (Some(work), Some(program)) = (&first, plan.first()) else {
-        return Ok(Footprint { session, ..Footprint::default() });
-    };
-    let _kept = work.planes(&mut Run { backend: &mut counting, cancellation }, program, None)?;
-    Ok(Footprint { session, task: Bytes::ZERO, reference: Bytes(counting.held().0 - session.0) })
-}
-
-fn on_host(plan: &Plan, has_others: bool) -> Footprint {
-    let (last, task) = host::bytes(plan.last(has_others));
-    let (first, reference) = plan.first().map(host::bytes).unwrap_or_default();
-    Footprint { session: first + last, task, reference }
+    Ok(given)
 }
 
 #[cfg(test)]

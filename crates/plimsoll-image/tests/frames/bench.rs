@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::DeviceId;
-use plimsoll_image::frames::{Chain, ChainWorkload, Frame, StreamFrame};
+use plimsoll_image::frames::{Chain, ChainWorkload, Frame};
 use plimsoll_runtime::cpu::CpuDevice;
-use plimsoll_runtime::{Device, Orchestrator, Reference, Registered, Task};
+use plimsoll_runtime::{Device, Orchestrator, Registered, Task, Value};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 use plimsoll_wgpu::{OpenOptions, WgpuDevice, discover};
 
@@ -57,13 +57,16 @@ impl Bench {
 
     /// What a chain makes of the `own`-th of some frames that follow each other.
     pub(crate) fn run_among(&self, chain: &Registered<ChainWorkload>, way: Way, frames: &[Frame], own: usize) -> Frame {
-        let numbered = frames.iter().enumerate().map(|(number, frame)| StreamFrame {
-            stream: frames.as_ptr().addr() as u64,
-            number: number as u64,
-            frame: frame.clone(),
-        });
-        let references: Vec<Reference<ChainWorkload>> = numbered.map(Reference::new).collect();
-        self.finish(chain, way, chain.workload().task_among(&references, own, frames[own].clone()))
+        let kept = self.keep(chain, way, frames);
+        self.finish(chain, way, chain.workload().task_among(kept, own, frames[own].format()))
+    }
+
+    /// Frames as those around them look at them.
+    pub(crate) fn keep(&self, chain: &Registered<ChainWorkload>, way: Way, frames: &[Frame]) -> Vec<Value> {
+        let first = self.orchestrator.register(chain.workload().first_part().expect("it looks at other frames"));
+        let task = |frame: &Frame| Task::new(frame.clone()).devices([way.device()]);
+        let claims = frames.iter().map(|frame| self.orchestrator.submit_for_value(&first, task(frame)));
+        claims.map(|claim| claim.expect("taken in").1).collect()
     }
 
     fn finish(&self, chain: &Registered<ChainWorkload>, way: Way, task: Task<ChainWorkload>) -> Frame {

@@ -38,10 +38,17 @@ fn a_session_among_frames_holds_them_too() {
     for format in formats(size(65, 33)) {
         let (chain, before) = (bench.register("blur=1,denoise=temporal:1,scale=50%"), bench.gpu.memory().ours);
         let frames: Vec<Frame> = (0..3).map(|seed| frame(format, seed)).collect();
+        let kept = bench.keep(&chain, Way::Gpu, &frames);
         bench.run_among(&chain, Way::Gpu, &frames, 1);
         let held = bench.gpu.memory().ours - before;
-        let ladder = chain.workload().ladder(&chain.workload().input_among(3, 1, frames[1].clone()));
-        let said = ladder.rungs()[0].footprint;
-        assert_eq!(held, said.session + Bytes(3 * said.reference.0), "{format}");
+        let (workload, first) = (chain.workload(), chain.workload().first_part().expect("it looks at others"));
+        let first = &first.ladder(&frames[1]).rungs()[0];
+        let last = &workload.ladder(&workload.input_among(3, 1, format)).rungs()[0];
+        // One session of the first part for those kept here, and one for those that went with their reader.
+        let sessions = last.footprint.session + Bytes(2 * first.footprint.session.0);
+        assert_eq!(held, sessions + Bytes(3 * first.value.0), "{format}");
+        assert_eq!(workload.kept(format).expect("a plan").0, first.value, "{format}");
+        drop(kept);
+        assert_eq!(bench.gpu.memory().ours - before, sessions, "what nobody looks at goes");
     }
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use plimsoll_image::Size;
+use plimsoll_image::encode::JpegQuality;
 use plimsoll_image::frames::stream::{
     Interlacing, Ratio, RawReader, RawWriter, StreamHeader, Y4mReader, pixel_format, read_image, write_image,
 };
@@ -170,7 +171,7 @@ fn images_go_both_ways() {
         let frame = &frames(format, 1)[0];
         for ending in ["png", "ppm"] {
             let ours = folder.path().join(format!("ours.{ending}"));
-            write_image(&ours, frame).expect("written");
+            write_image(&ours, frame, JpegQuality::default()).expect("written");
             let path = ours.to_str().expect("a plain name");
             let seen = ffmpeg(&["-i", path, "-pix_fmt", name, "-f", "rawvideo", "-"], Vec::new());
             assert!(seen == frame.bytes(), "{name} {ending}");

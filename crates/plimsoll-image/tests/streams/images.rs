@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use plimsoll_image::encode::{EncodeError, Encoding, encode};
+use plimsoll_image::encode::{EncodeError, Encoding, JpegQuality, encode};
 use plimsoll_image::frames::stream::{ReadImageError, read_image, write_image};
 use plimsoll_image::frames::{Colour, FrameRefused, Range};
 
@@ -23,7 +23,7 @@ fn files_keep_every_sample() {
             for depth in [8, 16].into_iter().filter(|depth| *depth == 8 || encoding.holds_16_bits()) {
                 let path = folder.path().join(format!("frame{depth}.{}", ending.to_uppercase()));
                 let frame = frame(format(depth, Colour::Rgb), u64::from(depth));
-                write_image(&path, &frame).expect("written");
+                write_image(&path, &frame, JpegQuality::default()).expect("written");
                 assert!(read_image(&path).expect("read") == frame, "{encoding}, {depth} bits");
             }
         }
@@ -38,7 +38,7 @@ fn jpeg_comes_near() {
     let format = format(8, Colour::Rgb);
     let slope = (0..format.frame_bytes()).map(|at| (at * 2) as u8).collect();
     let slope = plimsoll_image::frames::Frame::new(format, slope).expect("a frame");
-    write_image(&path, &slope).expect("written");
+    write_image(&path, &slope, JpegQuality::default()).expect("written");
     let again = read_image(&path).expect("read");
     let furthest = again.bytes().iter().zip(slope.bytes()).map(|(a, b)| a.abs_diff(*b)).max();
     assert!(furthest <= Some(8), "{furthest:?}");
@@ -48,7 +48,8 @@ fn jpeg_comes_near() {
 fn what_is_no_image_is_refused_before_a_file_is_begun() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, depth, colour| {
-        write_image(&folder.path().join(name), &frame(format(depth, colour), 1)).expect_err("refused")
+        write_image(&folder.path().join(name), &frame(format(depth, colour), 1), JpegQuality::default())
+            .expect_err("refused")
     };
     let grey = write("grey.png", 8, Colour::Mono(Range::Full));
     assert!(matches!(grey, EncodeError::Frame(FrameRefused::NoImage(_))));
@@ -73,7 +74,7 @@ fn what_is_no_image_is_refused_before_a_file_is_begun() {
 fn a_file_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("no/such/folder/frame.png");
-    let error = write_image(&path, &frame(format(8, Colour::Rgb), 1)).expect_err("no folder");
+    let error = write_image(&path, &frame(format(8, Colour::Rgb), 1), JpegQuality::default()).expect_err("no folder");
     assert!(matches!(&error, EncodeError::Unwritable { path: named, .. } if *named == path), "{error}");
 }
 
@@ -85,7 +86,7 @@ fn a_file_that_gives_no_frame_is_named() {
     let missing = read_image(&path).expect_err("no file");
     assert!(matches!(missing, ReadImageError::File(_)) && missing.to_string().matches(&shown).count() == 1);
     let mut png = Cursor::new(Vec::new());
-    encode(&frame(format(8, Colour::Rgb), 1), Encoding::Png, &mut png).expect("written");
+    encode(&frame(format(8, Colour::Rgb), 1), Encoding::Png, JpegQuality::default(), &mut png).expect("written");
     fs::write(&path, &png.get_ref()[..60]).expect("written");
     let cut = read_image(&path).expect_err("half a file");
     assert!(matches!(&cut, ReadImageError::Decode { path: named, .. } if *named == path));

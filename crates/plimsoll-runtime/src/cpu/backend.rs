@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
 
-use crate::backend::{Backend, Buffer, Launch, POISON};
+use crate::backend::{Backend, Buffer, Launch, POISON, Seen, View};
 use crate::fence::{Fence, FenceState, Kicks};
 use crate::gauge::{Charge, Gauge};
 use crate::kernel::{Access, Twin, Words};
@@ -159,6 +159,20 @@ impl Backend for CpuBackend {
         Ok(Buffer::new(Box::new(content), charge))
     }
 
+    fn adopt(&mut self, words: Vec<u32>) -> Result<Buffer, Fault> {
+        let bytes = Bytes(size_of_val(&words[..]) as u64);
+        check_size(bytes)?;
+        let charge = self.charge(bytes)?;
+        let content = CpuBuffer { words: RwLock::new(words), origin: self.origin.clone() };
+        Ok(Buffer::new(Box::new(content), charge))
+    }
+
+    fn view<'a>(&mut self, buffer: &'a Buffer) -> Result<View<'a>, Fault> {
+        let own = own(buffer, &self.origin)?;
+        self.kicks.all_drained();
+        Ok(View(Seen::Here(read_lock(own))))
+    }
+
     fn poison(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         write_lock(self.own(buffer)?).fill(POISON);
         Ok(())
@@ -250,6 +264,20 @@ mod tests {
 
     fn sum<'a>(buffers: &'a [&'a Buffer]) -> Launch<'a> {
         Launch { kernel: &SUM, buffers, params: &[], groups: [1, 1, 1] }
+    }
+
+    #[test]
+    fn words_are_adopted_and_seen_where_they_lie() {
+        let mut backend = CpuBackend::new(Arc::default(), Bytes(8));
+        let words = vec![1.0_f32.to_bits(), 2.0_f32.to_bits()];
+        let lies_at = words.as_ptr().addr();
+        let buffer = backend.adopt(words).unwrap();
+        let view = backend.view(&buffer).unwrap();
+        assert_eq!((view.floats(), view.floats().as_ptr().addr()), (&[1.0, 2.0][..], lies_at));
+        assert!(matches!(backend.adopt(vec![0]), Err(Fault::OutOfMemory { .. })), "they count");
+        drop(view);
+        drop(buffer);
+        assert!(backend.adopt(vec![0]).is_ok());
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::DeviceId;
 use plimsoll_core::balancer::Strategy;
+use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::{Chain, ChainWorkload, Frame};
-use plimsoll_runtime::{Builder, Device, Orchestrator, Registered, Task};
+use plimsoll_runtime::{Builder, Device, Orchestrator, Task, Workload};
 
 use super::error::FrameError;
 use super::flow::{Flow, FrameDone, FrameStream};
@@ -16,6 +16,7 @@ use super::images::{ImageFileError, ImageFiles, ImageWriter};
 use super::intake::Intake;
 use super::meter::Metered;
 use super::source::AtHand;
+use super::tasks::Parts;
 
 /// Chains whose sessions stay warm from one call to the next. Most programs have one.
 const CHAINS_MAX: usize = 16;
@@ -40,7 +41,7 @@ const CHAINS_MAX: usize = 16;
 /// ```
 pub struct Distributor {
     pool: Arc<Pool>,
-    chains: Mutex<Vec<(u64, Registered<ChainWorkload>)>>,
+    chains: Mutex<Vec<(u64, Parts)>>,
 }
 
 /// How frames are spread.
@@ -83,7 +84,7 @@ pub struct NoDevices;
 /// Who does the work: what every stream of a distributor shares.
 pub(super) struct Pool {
     pub(super) orchestrator: Orchestrator,
-    only: Vec<DeviceId>,
+    pub(super) only: Vec<DeviceId>,
     rung: Option<&'static str>,
     names: Vec<String>,
 }
@@ -134,8 +135,7 @@ impl Distributor {
     /// the input, or a frame that fails, ends the stream after the frames before it. Dropping the stream gives up what is
     /// under way at once; an input that is stuck is then left behind.
     ///
-    /// If the chain looks at other frames, each frame is uploaded once a device, and runs of consecutive frames stay on
-    /// one device. A frame waits for those after it, so the last ones come when the input has ended.
+    /// If the chain looks at other frames, each frame is uploaded once, and runs of consecutive frames stay on one device. A frame waits for those after it, so the last ones come when the input has ended.
     ///
     /// ```
     /// use plimsoll::frames::{Distributor, DistributorOptions};
@@ -184,7 +184,7 @@ impl Distributor {
         &self.pool.orchestrator
     }
 
-    fn registered(&self, chain: &Chain) -> Registered<ChainWorkload> {
+    fn registered(&self, chain: &Chain) -> Parts {
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let fingerprint = chain.fingerprint();
         if let Some((_, known)) = chains.iter().find(|(of, _)| *of == fingerprint) {
@@ -193,7 +193,7 @@ impl Distributor {
         if chains.len() >= CHAINS_MAX {
             chains.remove(0);
         }
-        let registered = self.pool.orchestrator.register(ChainWorkload::new(chain.clone()));
+        let registered = Parts::register(&self.pool, ChainWorkload::new(chain.clone()));
         chains.push((fingerprint, registered.clone()));
         registered
     }
@@ -210,9 +210,16 @@ impl Pool {
         })
     }
 
-    /// A task, where it is allowed to run.
-    pub(super) fn allowed(&self, task: Task<ChainWorkload>) -> Task<ChainWorkload> {
+    /// A task, on the rung that was asked for and one of these devices; any, if there is none.
+    pub(super) fn allowed<W: Workload>(&self, task: Task<W>, devices: &[DeviceId]) -> Task<W> {
         let task = self.rung.into_iter().fold(task, Task::rung);
-        if self.only.is_empty() { task } else { task.devices(self.only.iter().copied()) }
+        if devices.is_empty() { task } else { task.devices(devices.iter().copied()) }
+    }
+
+    /// How many bytes may be promised on each of the devices that may work on frames.
+    pub(super) fn lines(&self) -> Vec<(DeviceId, Bytes)> {
+        let reports = self.orchestrator.reports().into_iter();
+        let chosen = reports.filter(|report| self.only.is_empty() || self.only.contains(&report.device));
+        chosen.map(|report| (report.device, report.line)).collect()
     }
 }

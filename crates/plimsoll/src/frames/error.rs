@@ -1,5 +1,8 @@
 //! Why a stream of frames ended before its input did.
 
+use std::fmt::Display;
+
+use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::PlanError;
 use plimsoll_runtime::TaskFailure;
 
@@ -32,6 +35,22 @@ pub enum FrameError<E> {
         /// Which operation, and why.
         cause: PlanError,
     },
+    /// No device holds the frames that a frame looks at.
+    #[error(
+        "frame {} looks at others, each of which keeps {kept} on its device; that and the work itself take {least}, and \
+         the most that a device has free is {most}; scale down before the operation that looks at other frames, let it \
+         look at fewer, or raise --memory-limit", number + 1
+    )]
+    TooLarge {
+        /// The frame.
+        number: u64,
+        /// What each keeps.
+        kept: Bytes,
+        /// What a device must have.
+        least: Bytes,
+        /// What the largest has.
+        most: Bytes,
+    },
     /// The frame's task gave no result on any device.
     #[error("frame {}: {failure}", number + 1)]
     Failed {
@@ -42,6 +61,16 @@ pub enum FrameError<E> {
     },
 }
 
+impl<E: Display> FrameError<E> {
+    /// The error in words, with devices called as whoever opened them calls them.
+    pub fn told(&self, name: &dyn Fn(DeviceId) -> String) -> String {
+        match self {
+            Self::Failed { number, failure } => format!("frame {}: {}", number + 1, failure.error.told(name)),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl<E> FrameError<E> {
     /// The frame that is missing, counted from 0.
     pub fn number(&self) -> u64 {
@@ -49,6 +78,7 @@ impl<E> FrameError<E> {
             Self::Input { number, .. }
             | Self::InputPanicked { number, .. }
             | Self::Plan { number, .. }
+            | Self::TooLarge { number, .. }
             | Self::Failed { number, .. } => *number,
         }
     }

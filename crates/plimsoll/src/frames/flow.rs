@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_core::scheduler::Report;
-use plimsoll_image::frames::{ChainWorkload, Format, Frame, PlanError};
+use plimsoll_core::{Bytes, DeviceId};
+use plimsoll_image::frames::{ChainWorkload, Format, Frame};
 use plimsoll_runtime::{Registered, TaskFailure, TaskResult, Ticket};
 
 use super::distributor::Pool;
 use super::error::FrameError;
 use super::meter::{FrameMeter, FrameStats};
 use super::source::{Broken, Source};
-use super::tasks::{FrameTask, Tasks};
+use super::tasks::{FrameTask, Parts, Tasks};
 use super::window::Load;
 use crate::stop::StopSign;
 
@@ -38,11 +39,7 @@ pub struct FrameDone {
 pub struct FrameStream<E>(Flow<Box<dyn Source<Error = E> + Send>>);
 
 impl<E> FrameStream<E> {
-    pub(super) fn new(
-        pool: &Arc<Pool>,
-        chain: Registered<ChainWorkload>,
-        source: impl Source<Error = E> + Send + 'static,
-    ) -> Self {
+    pub(super) fn new(pool: &Arc<Pool>, chain: Parts, source: impl Source<Error = E> + Send + 'static) -> Self {
         Self(Flow::new(pool, chain, Box::new(source)))
     }
 
@@ -89,6 +86,8 @@ pub(super) struct Flow<S: Source> {
     window: usize,
     format: Option<Format>,
     frame_bytes: usize,
+    /// Bytes that a frame keeps on its device while others look at it, and the smallest line of such a device.
+    kept: Option<(Bytes, Bytes)>,
     /// What ends the stream once all before it is delivered.
     last: Option<FrameError<S::Error>>,
     meter: FrameMeter,
@@ -97,12 +96,12 @@ pub(super) struct Flow<S: Source> {
 }
 
 impl<S: Source> Flow<S> {
-    pub(super) fn new(pool: &Arc<Pool>, chain: Registered<ChainWorkload>, source: S) -> Self {
+    pub(super) fn new(pool: &Arc<Pool>, chain: Parts, source: S) -> Self {
         Self {
             meter: FrameMeter::start(pool.metered(), Arc::downgrade(pool)),
             pool: Arc::clone(pool),
             source: Some(source),
-            tasks: Tasks::new(chain),
+            tasks: Tasks::new(pool, chain),
             under_way: VecDeque::new(),
             pulled: 0,
             delivered: 0,
@@ -110,6 +109,7 @@ impl<S: Source> Flow<S> {
             window: 1,
             format: None,
             frame_bytes: 0,
+            kept: None,
             last: None,
             sign: None,
             over: false,
@@ -137,21 +137,23 @@ impl<S: Source> Flow<S> {
             return Poll::Ready(self.last.take().map(Err));
         };
         let ended = ready!(first.poll(context));
-        let (number, bytes_in) = (first.number, first.bytes);
+        let (number, bytes_in, before) = (first.number, first.bytes, first.first_part());
         self.under_way.pop_front();
-        Poll::Ready(Some(self.deliver(number, bytes_in, ended)))
+        let before = before.and_then(Result::ok).map(|before| before.report);
+        Poll::Ready(Some(self.deliver(number, bytes_in, before.as_ref(), ended)))
     }
 
     fn deliver(
         &mut self,
         number: u64,
         bytes_in: usize,
+        before: Option<&Report>,
         ended: TaskResult<Frame>,
     ) -> Result<FrameDone, FrameError<S::Error>> {
         match ended {
             Ok(done) => {
                 self.delivered += 1;
-                self.meter.delivered(&done.report, bytes_in, done.output.bytes().len());
+                self.meter.delivered(&done.report, before, bytes_in, done.output.bytes().len());
                 self.set_window();
                 Ok(FrameDone { number, frame: done.output, report: done.report })
             }
@@ -180,7 +182,7 @@ impl<S: Source> Flow<S> {
                 None => self.end_input(None),
             }
             while let Some(task) = self.tasks.next_ready() {
-                self.under_way.push_back(UnderWay::begin(&self.pool, self.tasks.workload(), task));
+                self.under_way.push_back(UnderWay::begin(&self.pool, self.tasks.chain(), task));
             }
         }
     }
@@ -189,7 +191,7 @@ impl<S: Source> Flow<S> {
         if self.format != Some(frame.format())
             && let Err(cause) = self.meet(frame.format())
         {
-            self.end_input(Some(FrameError::Plan { number: self.pulled, cause }));
+            self.end_input(Some(cause));
             return;
         }
         self.pulled += 1;
@@ -197,19 +199,38 @@ impl<S: Source> Flow<S> {
     }
 
     /// Frames of a format that was not seen before it follow.
-    fn meet(&mut self, format: Format) -> Result<(), PlanError> {
-        let workload = self.tasks.workload().workload();
-        let output = workload.output(format)?;
+    fn meet(&mut self, format: Format) -> Result<(), FrameError<S::Error>> {
+        let (number, workload) = (self.pulled, self.tasks.chain().workload());
+        let refused = |cause| FrameError::Plan { number, cause };
+        let output = workload.output(format).map_err(refused)?;
+        let (kept, least) = workload.kept(format).map_err(refused)?;
+        self.kept = None;
+        if kept > Bytes::ZERO {
+            let devices = self.devices_for(kept, least)?;
+            self.kept = devices.iter().map(|(_, line)| *line).min().map(|line| (kept, line));
+            self.tasks.set_devices(devices.into_iter().map(|(device, _)| device).collect());
+        }
         self.frame_bytes = format.frame_bytes() + output.frame_bytes();
         self.format = Some(format);
         self.set_window();
         Ok(())
     }
 
+    /// The devices that hold at least so much: on a smaller one a frame would wait for a neighbour that never fits.
+    fn devices_for(&self, kept: Bytes, least: Bytes) -> Result<Vec<(DeviceId, Bytes)>, FrameError<S::Error>> {
+        let mut lines = self.pool.lines();
+        let most = lines.iter().map(|(_, line)| *line).max().unwrap_or_default();
+        lines.retain(|(_, line)| *line >= least);
+        match lines.is_empty() {
+            true => Err(FrameError::TooLarge { number: self.pulled, kept, least, most }),
+            false => Ok(lines),
+        }
+    }
+
     /// As many frames as keep every device busy, by what is known of them now.
     fn set_window(&mut self) {
-        let around = self.tasks.workload().workload().chain().frames_around();
-        let load = Load { devices: self.meter.paces(), frame_bytes: self.frame_bytes, around };
+        let around = self.tasks.chain().workload().chain().frames_around();
+        let load = Load { devices: self.meter.paces(), frame_bytes: self.frame_bytes, around, kept: self.kept };
         self.window = load.window();
         self.tasks.set_run(load.run());
     }
@@ -225,6 +246,7 @@ impl<S: Source> Flow<S> {
         self.over = true;
         self.source = None;
         self.under_way.clear();
+        self.tasks.give_up();
         self.meter.end();
     }
 }
@@ -233,6 +255,8 @@ impl<S: Source> Flow<S> {
 struct UnderWay {
     number: u64,
     bytes: usize,
+    /// What is done to it by itself, of a chain that looks at others. It has ended before the rest begins.
+    first: Option<Ticket<()>>,
     claim: Claim,
 }
 
@@ -247,12 +271,18 @@ enum Claim {
 
 impl UnderWay {
     fn begin(pool: &Pool, chain: &Registered<ChainWorkload>, task: FrameTask) -> Self {
-        let FrameTask { number, bytes, task } = task;
-        let claim = match pool.orchestrator.submit(chain, pool.allowed(task)) {
+        let FrameTask { number, bytes, task, first } = task;
+        let submitted = task.and_then(|task| pool.orchestrator.submit(chain, task).map_err(TaskFailure::from));
+        let claim = match submitted {
             Ok(ticket) => Claim::Ticket(ticket),
-            Err(refused) => Claim::Refused(refused.into()),
+            Err(failure) => Claim::Refused(failure),
         };
-        Self { number, bytes, claim }
+        Self { number, bytes, first, claim }
+    }
+
+    /// How its first part ended, if it has one.
+    fn first_part(&mut self) -> Option<TaskResult<()>> {
+        self.first.take()?.poll_now().ok()
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<TaskResult<Frame>> {
@@ -272,6 +302,9 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         if let Claim::Ticket(ticket) = &self.claim {
             ticket.cancel();
+        }
+        if let Some(first) = &self.first {
+            first.cancel();
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_core::{DeviceKind, Priority};
-use plimsoll_image::encode::EncodeError;
+use plimsoll_image::encode::{EncodeError, JpegQuality};
 use plimsoll_image::frames::Frame;
 use plimsoll_image::frames::stream::{ReadImageError, read_image, write_image};
 use plimsoll_runtime::{Registered, Task, TaskFailure, TaskResult, Ticket, workload};
@@ -21,7 +21,7 @@ use super::source::{Broken, Given, Source};
 
 type Work<I, O> = workload::Function<I, O, fn(&I) -> Result<O, Infallible>>;
 type Read = Work<PathBuf, Result<Frame, ReadImageError>>;
-type Write = Work<(PathBuf, Frame), Result<(), EncodeError>>;
+type Write = Work<(PathBuf, Frame, JpegQuality), Result<(), EncodeError>>;
 
 /// Why an image file was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -83,13 +83,22 @@ pub struct ImageWriter {
     write: Registered<Write>,
     writing: VecDeque<Ticket<Result<(), EncodeError>>>,
     most: usize,
+    quality: JpegQuality,
 }
 
 impl ImageWriter {
     pub(super) fn new(pool: &Arc<Pool>) -> Self {
-        let write: fn(&(PathBuf, Frame)) -> Result<_, Infallible> = |(path, frame)| Ok(write_image(path, frame));
+        let write: fn(&(PathBuf, Frame, JpegQuality)) -> Result<_, Infallible> =
+            |(path, frame, quality)| Ok(write_image(path, frame, *quality));
         let write = pool.orchestrator.register(workload::function("write image", write));
-        Self { pool: Arc::clone(pool), write, writing: VecDeque::new(), most: at_once(pool) }
+        let (writing, quality) = (VecDeque::new(), JpegQuality::default());
+        Self { pool: Arc::clone(pool), write, writing, most: at_once(pool), quality }
+    }
+
+    /// Writes JPEGs of this quality. Other formats keep every sample.
+    pub fn quality(mut self, quality: JpegQuality) -> Self {
+        self.quality = quality;
+        self
     }
 
     /// Begins to write a frame, once there is room for one more file under way. The ending of its name says how it is
@@ -101,7 +110,7 @@ impl ImageWriter {
         while self.writing.len() >= self.most {
             self.wait_for_first()?;
         }
-        let task = Task::new((path, frame)).priority(Priority::High);
+        let task = Task::new((path, frame, self.quality)).priority(Priority::High);
         let ticket = self.pool.orchestrator.submit(&self.write, task);
         self.writing.push_back(ticket.map_err(|refused| ImageFileError::Task(refused.into()))?);
         Ok(())

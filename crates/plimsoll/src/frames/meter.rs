@@ -124,15 +124,22 @@ impl FrameMeter {
         counts.stats()
     }
 
-    /// Counts a frame that was delivered.
-    pub(super) fn delivered(&self, report: &Report, bytes_in: usize, bytes_out: usize) {
+    /// Counts a frame that was delivered. `first` is what was done to it before it was looked at among others.
+    pub(super) fn delivered(&self, report: &Report, first: Option<&Report>, bytes_in: usize, bytes_out: usize) {
         let mut counts = self.counts();
-        let tried_before = counts.failed(&report.attempts);
+        let mut took = Nanos::ZERO;
+        let mut tried_before = false;
+        for part in first.into_iter().chain([report]) {
+            tried_before |= counts.failed(&part.attempts);
+            let busy = part.bring + part.open + part.run;
+            took += busy;
+            if let Some(device) = counts.device(part.device) {
+                device.busy += busy;
+            }
+        }
         let Some(device) = counts.device(report.device) else { return };
-        let took = report.bring + report.open + report.run;
         device.completed += 1;
         device.retried += u64::from(tried_before);
-        device.busy += took;
         device.took.record(took);
         device.pace = Some(device.pace.map_or(took, |pace| pace.scaled(1.0 - PACE_ALPHA) + took.scaled(PACE_ALPHA)));
         device.bytes_in += bytes_in as u64;
@@ -264,8 +271,8 @@ mod tests {
         let meter = FrameMeter::start([device(0), device(1)], Weak::new());
         let lost = Setback::Failed(Fault::DeviceLost { detail: String::new() });
         let attempt = Attempt { rung: "gpu", device: DeviceId(1), setback: lost };
-        meter.delivered(&report(0, vec![attempt]), 10, 5);
-        meter.delivered(&report(0, Vec::new()), 10, 5);
+        meter.delivered(&report(0, vec![attempt]), None, 10, 5);
+        meter.delivered(&report(0, Vec::new()), None, 10, 5);
         meter.end();
         let stats = meter.stats();
         let [first, second] = &stats.devices[..] else { panic!("{stats:?}") };

@@ -1,37 +1,61 @@
-//! Makes tasks of frames. For a chain that looks at neighbours, a frame's task waits until those after it have come, every
-//! frame is a reference that is prepared once a device, and runs of consecutive frames stay on one device.
-//! Invariant: tasks come out in the order of the frames, one for each.
+//! Makes tasks of frames. For a chain that looks at neighbours, a frame's first part is handed in as it comes, and what
+//! that keeps is a value which the tasks of the frames around it take; runs of consecutive frames stay on one device.
+//! Invariant: tasks come out in the order of the frames, one for each; a frame is kept until the last that looks at it is
+//! done, and no longer.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_core::SequenceId;
-use plimsoll_image::frames::{ChainWorkload, Frame, StreamFrame};
-use plimsoll_runtime::{Reference, Registered, Task};
+use plimsoll_core::{DeviceId, SequenceId};
+use plimsoll_image::frames::{ChainWorkload, FirstPart, Format, Frame};
+use plimsoll_runtime::{Registered, Task, TaskFailure, Ticket, Value};
 
-/// Streams and runs of this process, each with a number of its own.
+use super::distributor::Pool;
+
+/// Runs of this process, each with a number of its own.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
-/// A task and the frame it is of.
+/// A chain that an orchestrator knows, in its parts.
+#[derive(Clone)]
+pub(super) struct Parts {
+    pub(super) chain: Registered<ChainWorkload>,
+    /// Of a chain that looks at other frames.
+    pub(super) first: Option<Registered<FirstPart>>,
+}
+
+impl Parts {
+    pub(super) fn register(pool: &Pool, workload: ChainWorkload) -> Self {
+        let first = workload.first_part().map(|first| pool.orchestrator.register(first));
+        Self { chain: pool.orchestrator.register(workload), first }
+    }
+}
+
+/// A frame that was handed in, or is about to be.
 pub(super) struct FrameTask {
     pub(super) number: u64,
     pub(super) bytes: usize,
-    pub(super) task: Task<ChainWorkload>,
+    /// What is to be done, or why its own first part or that of a neighbour was refused.
+    pub(super) task: Result<Task<ChainWorkload>, TaskFailure>,
+    /// Its first part.
+    pub(super) first: Option<Ticket<()>>,
 }
 
 /// Makes tasks of the frames of one stream.
 pub(super) struct Tasks {
-    chain: Registered<ChainWorkload>,
+    pool: Arc<Pool>,
+    parts: Parts,
     around: usize,
-    stream: u64,
     next: u64,
+    /// The devices that may work on them.
+    devices: Vec<DeviceId>,
     ready: VecDeque<FrameTask>,
     neighbours: Neighbours,
 }
 
 /// The frames that tasks to come will look at.
 struct Neighbours {
-    frames: VecDeque<(Frame, Reference<ChainWorkload>)>,
+    frames: VecDeque<Neighbour>,
     /// The number of the first of them.
     first: u64,
     /// The number of the next frame that becomes a task.
@@ -42,9 +66,19 @@ struct Neighbours {
     left_in_run: u64,
 }
 
+/// A frame whose first part was handed in.
+struct Neighbour {
+    format: Format,
+    bytes: usize,
+    sequence: SequenceId,
+    /// Until its own task has it.
+    ticket: Option<Ticket<()>>,
+    kept: Result<Value, TaskFailure>,
+}
+
 impl Tasks {
-    pub(super) fn new(chain: Registered<ChainWorkload>) -> Self {
-        let (around, stream) = (chain.workload().chain().frames_around(), fresh());
+    pub(super) fn new(pool: &Arc<Pool>, parts: Parts) -> Self {
+        let around = parts.chain.workload().chain().frames_around();
         let neighbours = Neighbours {
             frames: VecDeque::new(),
             first: 0,
@@ -53,11 +87,12 @@ impl Tasks {
             sequence: SequenceId(0),
             left_in_run: 0,
         };
-        Self { chain, around, stream, next: 0, ready: VecDeque::new(), neighbours }
+        let (pool, devices) = (Arc::clone(pool), pool.only.clone());
+        Self { pool, parts, around, next: 0, devices, ready: VecDeque::new(), neighbours }
     }
 
-    pub(super) fn workload(&self) -> &Registered<ChainWorkload> {
-        &self.chain
+    pub(super) fn chain(&self) -> &Registered<ChainWorkload> {
+        &self.parts.chain
     }
 
     /// How many consecutive frames stay on one device from the next run on.
@@ -65,20 +100,26 @@ impl Tasks {
         self.neighbours.run = frames.max(1);
     }
 
+    /// The devices that may work on frames from now on; all of them if there is none.
+    pub(super) fn set_devices(&mut self, devices: Vec<DeviceId>) {
+        self.devices = devices;
+    }
+
     /// Takes the next frame in.
     pub(super) fn add(&mut self, frame: Frame) {
         let number = self.next;
         self.next += 1;
-        if self.around == 0 {
+        let Some(first) = self.parts.first.clone() else {
             let bytes = frame.bytes().len();
-            self.ready.push_back(FrameTask { number, bytes, task: ChainWorkload::task(frame) });
+            let task = Ok(self.pool.allowed(ChainWorkload::task(frame), &self.devices));
+            self.ready.push_back(FrameTask { number, bytes, task, first: None });
             return;
-        }
-        if self.neighbours.frames.back().is_some_and(|(last, _)| last.format() != frame.format()) {
+        };
+        if self.neighbours.frames.back().is_some_and(|last| last.format != frame.format()) {
             self.cut();
         }
-        let reference = Reference::new(StreamFrame { stream: self.stream, number, frame: frame.clone() });
-        self.neighbours.frames.push_back((frame, reference));
+        let neighbour = self.begin(&first, frame);
+        self.neighbours.frames.push_back(neighbour);
         while self.neighbours.due + self.around as u64 <= number {
             self.make_due();
         }
@@ -99,16 +140,39 @@ impl Tasks {
         self.ready.pop_front()
     }
 
+    /// Nobody wants any of them any more.
+    pub(super) fn give_up(&mut self) {
+        let due = self.ready.drain(..).filter_map(|task| task.first);
+        for ticket in due.chain(self.neighbours.frames.drain(..).filter_map(|frame| frame.ticket)) {
+            ticket.cancel();
+        }
+    }
+
+    /// Hands in what is done to a frame by itself.
+    fn begin(&mut self, first: &Registered<FirstPart>, frame: Frame) -> Neighbour {
+        let (format, bytes, sequence) = (frame.format(), frame.bytes().len(), self.neighbours.next_sequence());
+        let task = self.pool.allowed(Task::new(frame), &self.devices).sequence(sequence);
+        let (ticket, kept) = match self.pool.orchestrator.submit_for_value(first, task) {
+            Ok((ticket, value)) => (Some(ticket), Ok(value)),
+            Err(refused) => (None, Err(refused.into())),
+        };
+        Neighbour { format, bytes, sequence, ticket, kept }
+    }
+
     fn make_due(&mut self) {
-        let Neighbours { frames, first, due, .. } = &self.neighbours;
-        let (number, own) = (*due, (due - first) as usize);
+        let Neighbours { frames, first, due, .. } = &mut self.neighbours;
+        let (number, own) = (*due, (*due - *first) as usize);
         let last = frames.len().min(own + self.around + 1);
-        let among: Vec<Reference<ChainWorkload>> =
-            frames.range(..last).map(|(_, reference)| reference.clone()).collect();
-        let frame = frames[own].0.clone();
-        let bytes = frame.bytes().len();
-        let task = self.chain.workload().task_among(&among, own, frame).sequence(self.neighbours.next_sequence());
-        self.ready.push_back(FrameTask { number, bytes, task });
+        let among: Result<Vec<Value>, TaskFailure> =
+            frames.range(..last).map(|frame| frame.kept.as_ref().map(Value::share).map_err(Clone::clone)).collect();
+        let Neighbour { format, bytes, sequence, ticket, .. } = &mut frames[own];
+        let (format, bytes, sequence, first) = (*format, *bytes, *sequence, ticket.take());
+        let workload = self.parts.chain.workload();
+        let task = among.map(|among| {
+            let task = workload.task_among(among, own, format);
+            self.pool.allowed(task, &self.devices).sequence(sequence)
+        });
+        self.ready.push_back(FrameTask { number, bytes, task, first });
         self.neighbours.due += 1;
         self.neighbours.forget_before(self.neighbours.due.saturating_sub(self.around as u64));
     }

@@ -23,6 +23,8 @@ pub(super) struct Load {
     pub(super) frame_bytes: usize,
     /// Frames before and after its own that a frame's result depends on.
     pub(super) around: usize,
+    /// What a frame keeps on its device while others look at it, and what the smallest such device may hold.
+    pub(super) kept: Option<(Bytes, Bytes)>,
 }
 
 impl Load {
@@ -33,6 +35,9 @@ impl Load {
             _ => self.runs() * RUN,
         };
         let in_bytes = BYTES_MAX.0 as usize / self.frame_bytes.max(1);
+        // The other half is for the work itself.
+        let on_device = self.kept.map_or(usize::MAX, |(kept, line)| (line.0 / 2 / kept.0.max(1)) as usize);
+        let in_bytes = in_bytes.min(on_device);
         frames.min(FRAMES_MAX.max((self.devices.len() + 1) * RUN)).min(in_bytes).max(self.around + 1).max(2)
     }
 
@@ -66,7 +71,7 @@ mod tests {
 
     fn load(slots: &[usize]) -> Load {
         let devices = slots.iter().map(|slots| StreamDevice { slots: *slots, frame: None }).collect();
-        Load { devices, frame_bytes: 1000, around: 0 }
+        Load { devices, frame_bytes: 1000, around: 0, kept: None }
     }
 
     #[test]
@@ -98,5 +103,7 @@ mod tests {
         let large = Load { frame_bytes: 32 << 20, ..in_time };
         assert_eq!((large.window(), large.run()), (16, 4));
         assert_eq!(Load { around: 2, ..load(&[4]) }.run(), u64::MAX);
+        let tight = Load { kept: Some((Bytes::mib(4), Bytes::mib(64))), ..in_time };
+        assert_eq!((tight.window(), tight.run()), (8, 2), "half of the smallest device");
     }
 }

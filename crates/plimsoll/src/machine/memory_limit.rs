@@ -70,6 +70,9 @@ pub enum ParseMemoryLimitError {
     /// There is nothing between two commas, or nothing at all.
     #[error("a limit is missing; write a size for every device (8GiB) or device by device (gpu0=2GiB,cpu=4GiB)")]
     Missing,
+    /// A number without a unit: nobody means so few bytes.
+    #[error("{0} of what? write {0}MiB or {0}GiB; {0}B if it is bytes")]
+    NoUnit(String),
     /// Nothing runs in no memory.
     #[error("a limit of 0 leaves nothing to work with; leave GPUs out with --no-gpu or PLIMSOLL_NO_GPU=1")]
     Zero,
@@ -107,8 +110,10 @@ impl MemoryLimit {
 }
 
 fn parse_size(text: &str) -> Result<Bytes, ParseMemoryLimitError> {
+    let is_bare = text.trim().ends_with(|last: char| last.is_ascii_digit() || last == '.');
     match text.trim().parse()? {
         Bytes::ZERO => Err(ParseMemoryLimitError::Zero),
+        _ if is_bare => Err(ParseMemoryLimitError::NoUnit(text.trim().to_owned())),
         limit => Ok(limit),
     }
 }
@@ -116,8 +121,8 @@ fn parse_size(text: &str) -> Result<Bytes, ParseMemoryLimitError> {
 /// As it is typed, in bytes.
 impl fmt::Display for MemoryLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let every = self.every.map(|limit| limit.0.to_string());
-        let named = self.named.iter().map(|(name, limit)| format!("{name}={}", limit.0));
+        let every = self.every.map(|limit| format!("{}B", limit.0));
+        let named = self.named.iter().map(|(name, limit)| format!("{name}={}B", limit.0));
         f.write_str(&every.into_iter().chain(named).collect::<Vec<_>>().join(","))
     }
 }
@@ -150,7 +155,7 @@ mod tests {
     fn a_limit_is_read_as_it_is_printed() {
         for text in ["64MiB", "gpu0=2GiB,cpu=1.5GiB", "8GiB,gpu3=1GB"] {
             let limit = parse(text).unwrap();
-            assert_eq!(parse(&limit.to_string()), Ok(limit));
+            assert_eq!(parse(&limit.to_string()), Ok(limit), "{text}");
         }
     }
 
@@ -162,6 +167,8 @@ mod tests {
         assert!(said("a lot").contains("for example 64MiB"));
         assert!(said("card=1GiB").contains("write cpu, gpu0, gpu1"));
         assert!(said("0").contains("--no-gpu"));
+        assert_eq!(said("64"), "64 of what? write 64MiB or 64GiB; 64B if it is bytes");
+        assert!(said("cpu=1GiB,gpu0= 1.5 ").starts_with("1.5 of what?"));
         assert_eq!(said("gpu0=1GiB,GPU0=2GiB"), "gpu0 has two limits; write one");
         assert_eq!(said("1GiB,2GiB"), "every device has two limits; write one");
     }

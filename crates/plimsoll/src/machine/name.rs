@@ -44,6 +44,8 @@ impl FromStr for DeviceName {
             return Ok(Self::Cpu);
         }
         let number = lower.strip_prefix("gpu").ok_or_else(refuse)?;
+        // As in --devices, where the number stands apart.
+        let number = number.strip_prefix(':').unwrap_or(number);
         // `gpu+1` parses as a number, but is nobody's name.
         let all_digits = number.bytes().all(|byte| byte.is_ascii_digit());
         number.parse().ok().filter(|_| all_digits).map(Self::Gpu).ok_or_else(refuse)
@@ -60,11 +62,12 @@ mod tests {
             assert_eq!(name.to_string().parse(), Ok(name));
         }
         assert_eq!(" GPU0 ".parse(), Ok(DeviceName::Gpu(0)));
+        assert_eq!("gpu:1".parse(), Ok(DeviceName::Gpu(1)));
     }
 
     #[test]
     fn anything_else_is_refused() {
-        for wrong in ["", "gpu", "cpu0", "gpu-1", "gpu+1", "gpu99999", "card0"] {
+        for wrong in ["", "gpu", "gpu:", "gpu::1", "cpu0", "gpu-1", "gpu+1", "gpu99999", "card0"] {
             assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
         }
     }

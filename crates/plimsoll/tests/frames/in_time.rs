@@ -1,15 +1,20 @@
-//! Chains that look at other frames, over several devices: the same frames as from one, each prepared once a device.
+//! Chains that look at other frames, over several devices: the same frames as from one, each kept while it is looked at.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use plimsoll::Device;
-use plimsoll::frames::{Distributor, FrameDone};
+use plimsoll::frames::{Distributor, FrameDone, FrameError};
 use plimsoll::image::Size;
-use plimsoll::image::frames::{Chain, Frame};
+use plimsoll::image::frames::{Chain, ChainWorkload, Frame};
+use plimsoll_core::Bytes;
+use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
 
 use crate::devices::{cpu, distributor, virtual_gpus};
-use crate::film::{difference, endless_luck, film, format};
+use crate::film::{difference, endless_luck, film, format, frame};
 
 const FRAMES: u64 = 150;
 const AROUND: u64 = 2;
@@ -57,12 +62,13 @@ fn several_devices_give_the_frames_that_one_gives() {
 /// without runs nearly every frame would change.
 #[test]
 fn runs_stay_on_one_device_and_frames_are_prepared_once_there() {
-    let done = through(&distributor(virtual_gpus(3)), film(FRAMES));
+    let three = distributor(virtual_gpus(3));
+    let done = through(&three, film(FRAMES));
     let devices: Vec<_> = done.iter().map(|done| done.report.device).collect();
     let changes = devices.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
     assert!((1..FRAMES / 4).contains(&changes), "{changes} changes of device: {devices:?}");
-    let prepared: u64 = done.iter().map(|done| u64::from(done.report.reference_misses)).sum();
-    assert!((FRAMES..=FRAMES + 2 * AROUND * changes).contains(&prepared), "{prepared} prepared, {changes} changes");
+    let tasks: u64 = three.orchestrator().reports().iter().map(|report| report.figures.completed).sum();
+    assert_eq!(tasks, 2 * FRAMES, "each frame by itself once, and once among others");
 }
 
 #[test]
@@ -91,4 +97,51 @@ fn a_film_of_one_frame_is_its_own_neighbour() {
     let distributor = distributor(vec![cpu(1)]);
     let alone = distributor.dispatch(film(1).remove(0), &chain()).expect("one frame");
     assert!(through(&distributor, film(1))[0].frame == alone.frame);
+}
+
+/// However many frames there are and however many work at once: what is kept goes with the last frame that looks at it.
+#[test]
+fn kept_frames_go_with_the_last_that_looks_at_them() {
+    for slots in [1, 2, 8] {
+        let cpu = Arc::new(CpuDevice::builder().slots(slots).build());
+        let distributor = distributor(vec![Arc::clone(&cpu) as Arc<dyn Device>]);
+        let kept = ChainWorkload::new(chain()).kept(format()).expect("a plan").0;
+        let frames = (0..600).map(|number| Ok::<_, Infallible>(frame(number % 7)));
+        let mut stream = distributor.stream(frames, &chain());
+        let mut most = 0;
+        while let Some(done) = stream.next() {
+            done.expect("no frame fails");
+            most = most.max(cpu.memory().ours.0.div_ceil(kept.0));
+        }
+        let bound = stream.window() as u64 + AROUND + slots as u64;
+        assert!((2 * AROUND..=bound).contains(&most), "{most} frames kept at once, {bound} allowed, {slots} slots");
+        assert_eq!(cpu.memory().ours, Bytes::ZERO, "the last ones went too, {slots} slots");
+        let report = &distributor.orchestrator().reports()[0];
+        assert!(report.promised_peak < report.promised + Bytes((bound + 2 * slots as u64) * kept.0), "{report:?}");
+    }
+}
+
+/// What nobody waits for any more is not kept either.
+#[test]
+fn a_stream_that_is_dropped_keeps_nothing() {
+    let cpu = Arc::new(CpuDevice::builder().slots(2).build());
+    let distributor = distributor(vec![Arc::clone(&cpu) as Arc<dyn Device>]);
+    let mut stream = distributor.stream(endless_luck(film(200)), &chain());
+    stream.by_ref().take(20).for_each(|done| drop(done.expect("no frame fails")));
+    drop(stream);
+    let started = Instant::now();
+    while cpu.memory().ours > Bytes::ZERO || distributor.orchestrator().unsettled() > 0 {
+        assert!(started.elapsed() < Duration::from_secs(60), "{} are kept", cpu.memory().ours);
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A device that could not hold all that a frame looks at would wait for ever.
+#[test]
+fn what_no_device_can_hold_at_once_is_refused_with_the_figures() {
+    let small = CpuDevice::builder().slots(2).memory_limit(Bytes::kib(64)).build();
+    let distributor = distributor(vec![Arc::new(small) as Arc<dyn Device>]);
+    let error = distributor.stream(endless_luck(film(9)), &chain()).next().expect("an error").expect_err("too large");
+    assert!(matches!(error, FrameError::TooLarge { number: 0, .. }), "{error:?}");
+    assert!(error.to_string().contains("raise --memory-limit"), "{error}");
 }

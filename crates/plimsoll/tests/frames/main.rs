@@ -2,6 +2,7 @@
 
 mod devices;
 mod film;
+mod hostile;
 mod in_time;
 mod losses;
 mod speeds;

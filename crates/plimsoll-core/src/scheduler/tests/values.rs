@@ -288,13 +288,16 @@ fn a_value_that_a_run_has_in_hand_stays_promised_until_that_is_over() {
 #[test]
 fn a_value_can_be_taken_before_it_is_made() {
     let (mut scheduler, spec) = box_of_three();
-    let maker = scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let claimed = TaskSpec { is_claimed: true, ..only(GPU, &spec) };
+    let maker = scheduler.submit(NOW, claimed, ()).unwrap();
     let value = ValueId::of(maker);
     let readers = [(); 2].map(|()| {
         scheduler.share_value(value);
         scheduler.submit(NOW, reader(&only(GPU, &spec), &[value]), ()).unwrap()
     });
     assert_eq!(run_on(&mut scheduler, GPU).task, maker);
+    // Whoever ran it and whoever submitted it give it up.
+    scheduler.drop_value(NOW, value);
     scheduler.drop_value(NOW, value);
     for reader in readers {
         assert_eq!(scheduler.ledger().promised(GPU), Bytes(100));

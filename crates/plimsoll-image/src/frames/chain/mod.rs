@@ -79,6 +79,11 @@ impl Chain {
         self.0.iter().map(|link| link.operation.frames_around()).max().unwrap_or(0)
     }
 
+    /// The operations in some text, each as it is written, whether there are such or not.
+    pub fn pieces(text: &str) -> Vec<String> {
+        split(text, ',').iter().map(|piece| piece.trim().to_owned()).filter(|piece| !piece.is_empty()).collect()
+    }
+
     /// This chain and then another.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::decode::{self, DecodeError, DecodeOptions};
-use crate::encode::{self, EncodeError};
+use crate::decode::{self, Background, DecodeError, DecodeOptions};
+use crate::encode::{self, EncodeError, JpegQuality};
 use crate::frames::frame::{Frame, FrameRefused};
 
 /// Why an image file gave no frame, and what to do.
@@ -45,10 +45,18 @@ pub fn read_image(path: &Path) -> Result<Frame, ReadImageError> {
     Frame::from_image(&decoded.image).map_err(|cause| ReadImageError::Frame { path: path.to_owned(), cause })
 }
 
-/// Writes a frame as an image file, coded as the name's ending says: PNG, PPM, TIFF, WebP, QOI, BMP, JPEG.
+/// Whether an image file is transparent in places, so that the frame that was read of it is not all of it.
+pub fn is_transparent(path: &Path, on_white: &Frame) -> bool {
+    let black = DecodeOptions { background: Background::BLACK, ..DecodeOptions::default() };
+    let on_black = decode::read(path).ok().and_then(|bytes| decode::decode(&bytes, &black).ok());
+    on_black.and_then(|decoded| Frame::from_image(&decoded.image).ok()).is_some_and(|on_black| on_black != *on_white)
+}
+
+/// Writes a frame as an image file, coded as the name's ending says: PNG, PPM, TIFF, WebP, QOI, BMP, or JPEG of this
+/// quality.
 ///
 /// # Errors
 /// [`EncodeError`], among them [`FrameRefused::NoImage`] for frames that are not RGB of 8 or 16 bits.
-pub fn write_image(path: &Path, frame: &Frame) -> Result<(), EncodeError> {
-    encode::write(path, frame)
+pub fn write_image(path: &Path, frame: &Frame, quality: JpegQuality) -> Result<(), EncodeError> {
+    encode::write(path, frame, quality)
 }

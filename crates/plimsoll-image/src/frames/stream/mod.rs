@@ -23,12 +23,16 @@ mod error;
 mod images;
 mod pixel_format;
 mod raw;
+mod raw_format;
+mod selection;
 mod source;
 mod y4m;
 
 pub use self::error::{HeaderRefused, StreamError, WriteError};
 #[cfg(all(feature = "decode", feature = "encode"))]
-pub use self::images::{ReadImageError, read_image, write_image};
+pub use self::images::{ReadImageError, is_transparent, read_image, write_image};
 pub use self::pixel_format::{PixelFormatUnknown, pixel_format};
 pub use self::raw::{RawReader, RawWriter};
-pub use self::y4m::{Interlacing, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};
+pub use self::raw_format::RawFormat;
+pub use self::selection::{SELECTIONS, Selection, SelectionRefused};
+pub use self::y4m::{Interlacing, NoRate, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};

@@ -11,7 +11,8 @@ pub enum PixelFormatUnknown {
     /// Nothing is known by this name: convert with `ffmpeg -pix_fmt`.
     #[error(
         "raw frames of '{0}' are not read; those of rgb24, rgb48le, gray, gray9le to gray16le, yuv420p, yuv422p, \
-         yuv444p and their 9 to 16 bit forms (yuv420p10le) are"
+         yuv444p and their 9 to 16 bit forms (yuv420p10le), nv12, nv21, bgr24, rgba, bgra, argb, abgr, rgba64le and gbrp \
+         are"
     )]
     Name(String),
     /// Frames like that cannot be held.

@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 
 use super::error::{StreamError, WriteError};
+use super::raw_format::RawFormat;
 use super::source::Source;
 use crate::frames::format::Format;
 use crate::frames::frame::Frame;
@@ -25,19 +26,19 @@ use crate::frames::frame::Frame;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RawReader<R> {
-    format: Format,
+    format: RawFormat,
     source: Source<R>,
 }
 
 impl<R: Read> RawReader<R> {
     /// Reads frames of this format.
-    pub fn new(reader: R, format: Format) -> Self {
-        Self { format, source: Source::new(reader) }
+    pub fn new(reader: R, format: impl Into<RawFormat>) -> Self {
+        Self { format: format.into(), source: Source::new(reader) }
     }
 
     /// What the samples stand for.
     pub fn format(&self) -> Format {
-        self.format
+        self.format.format()
     }
 }
 
@@ -45,22 +46,25 @@ impl<R: Read> Iterator for RawReader<R> {
     type Item = Result<Frame, StreamError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let format = self.format;
-        self.source.advance(|source| source.body(format))
+        let raw = self.format;
+        self.source.advance(|source| {
+            let Some(bytes) = source.body(raw.stream_bytes())? else { return Ok(None) };
+            Ok(Some(Frame::new(raw.format(), raw.gathered(bytes)).expect("as many bytes as the format says")))
+        })
     }
 }
 
 /// Writes frames of one format, one after the other.
 pub struct RawWriter<W> {
     writer: W,
-    format: Format,
+    format: RawFormat,
     whole: u64,
 }
 
 impl<W: Write> RawWriter<W> {
     /// Writes frames of this format.
-    pub fn new(writer: W, format: Format) -> Self {
-        Self { writer, format, whole: 0 }
+    pub fn new(writer: W, format: impl Into<RawFormat>) -> Self {
+        Self { writer, format: format.into(), whole: 0 }
     }
 
     /// Writes a frame.
@@ -74,10 +78,13 @@ impl<W: Write> RawWriter<W> {
     /// Writes a frame with something before it.
     pub(super) fn write_after(&mut self, lead: &[u8], frame: &Frame) -> Result<(), WriteError> {
         let number = self.whole + 1;
-        if frame.format() != self.format {
-            return Err(WriteError::OtherFormat { frame: number, wanted: self.format, got: frame.format() });
+        let wanted = self.format.format();
+        if frame.format() != wanted {
+            return Err(WriteError::OtherFormat { frame: number, wanted, got: frame.format() });
         }
-        let written = self.writer.write_all(lead).and_then(|()| self.writer.write_all(frame.bytes()));
+        let laid_out = self.format.laid_out(frame.bytes());
+        let bytes = laid_out.as_deref().unwrap_or(frame.bytes());
+        let written = self.writer.write_all(lead).and_then(|()| self.writer.write_all(bytes));
         written.map_err(|reason| WriteError::Unwritable { frame: number, reason })?;
         self.whole = number;
         Ok(())

@@ -5,7 +5,6 @@
 use std::io::{self, Read};
 
 use super::error::StreamError;
-use crate::frames::format::Format;
 use crate::frames::frame::Frame;
 
 /// Memory taken on the word of a header, before the first frame has come whole. Larger first frames grow as they come;
@@ -73,9 +72,9 @@ impl<R: Read> Source<R> {
         Ok(false)
     }
 
-    /// The bytes of a frame, or `None` if there are none at all.
-    pub(super) fn body(&mut self, format: Format) -> Result<Option<Frame>, StreamError> {
-        let (frame, wanted) = (self.current(), format.frame_bytes());
+    /// The bytes of a frame that has so many, or `None` if there are none at all.
+    pub(super) fn body(&mut self, wanted: usize) -> Result<Option<Vec<u8>>, StreamError> {
+        let frame = self.current();
         let mut bytes = Vec::new();
         while bytes.len() < wanted {
             let room = self.room(bytes.len(), wanted);
@@ -89,7 +88,7 @@ impl<R: Read> Source<R> {
         match bytes.len() {
             0 => Ok(None),
             got if got < wanted => Err(StreamError::FrameTruncated { frame, got, wanted }),
-            _ => Ok(Some(Frame::new(format, bytes).expect("as many bytes as the format says"))),
+            _ => Ok(Some(bytes)),
         }
     }
 

@@ -248,7 +248,7 @@ impl World {
         flight.makes.iter().for_each(|value| self.note_made(job, value));
         self.flights.push(Some(flight));
         if errand == Errand::Asked && rung.value > Bytes::ZERO {
-            self.give_up_before_it_is_made(job, run);
+            self.give_up_before_it_is_made(job);
         }
         Ok((self.flights.len() - 1, lands_at))
     }

@@ -136,9 +136,14 @@ impl World {
         let mut session = session.filter(|_| failed.is_none());
         let state = self.returns_held(&flights[0], &mut session);
         let fault = failed.map(|(fault, took, _)| (fault, took));
+        let made = (value.is_some() && flights[0].errand == Errand::Asked).then_some(flights[0].job);
+        made.into_iter().for_each(|job| self.hold_what_was_made(job));
         let outcome = BatchOutcome { done, fault, session, measured, value, moves: SmallVec::from_vec(moves), state };
         let mut settled = Vec::new();
         self.scheduler.settle_batch(self.now, run, outcome, |each| settled.push(each));
+        if let Some(job) = made.filter(|_| !matches!(settled[..], [Settled::Done(_), ..])) {
+            self.let_go_of_what_was_made(job);
+        }
         self.hear()?;
         for (flight, settled) in flights.iter().zip(settled) {
             self.settled(flight, settled)?;
@@ -155,7 +160,7 @@ impl World {
                 Err(format!("job {} was told again of what it did not ask for", flight.job))
             }
             Settled::Done(report) => {
-                self.receive_value(flight.job, flight.run);
+                self.receive_value(flight.job);
                 self.checked(|checks, world| checks.delivered(world, flight, &report))?;
                 self.end(flight.job, Ok(flight.device))
             }

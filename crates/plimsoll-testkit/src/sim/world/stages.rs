@@ -5,7 +5,6 @@
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use plimsoll_core::scheduler::RunId;
 use plimsoll_core::task::ItemStage;
 use plimsoll_core::{Moment, Nanos, TaskError, TaskSpec, ValueId};
 use rustc_hash::FxHasher;
@@ -74,20 +73,41 @@ impl World {
     }
 
     /// An attempt starts whose output nobody will want.
-    pub(super) fn give_up_before_it_is_made(&mut self, job: usize, run: RunId) {
-        if self.tasks[job].gives_up_its_value {
-            self.scheduler.drop_value(self.now, run.value());
+    pub(super) fn give_up_before_it_is_made(&mut self, job: usize) {
+        if let Some(value) = self.value_of(job).filter(|_| self.tasks[job].gives_up_its_value) {
+            self.scheduler.share_value(value);
+            self.scheduler.drop_value(self.now, value);
+        }
+    }
+
+    /// What a job that was taken in makes.
+    fn value_of(&self, job: usize) -> Option<ValueId> {
+        self.tasks[job].id.map(ValueId::of)
+    }
+
+    /// An attempt that was asked for has made its value: who ran it holds it until it is known whether it counts.
+    pub(super) fn hold_what_was_made(&mut self, job: usize) {
+        if let Some(value) = self.value_of(job).filter(|_| !self.tasks[job].gives_up_its_value) {
+            self.scheduler.share_value(value);
+        }
+    }
+
+    /// It does not count.
+    pub(super) fn let_go_of_what_was_made(&mut self, job: usize) {
+        if let Some(value) = self.value_of(job).filter(|_| !self.tasks[job].gives_up_its_value) {
+            self.scheduler.drop_value(self.now, value);
         }
     }
 
     /// A job has given its result: there is a handle for each that will read what it made, or one that nobody uses.
-    pub(super) fn receive_value(&mut self, job: usize, run: RunId) {
+    pub(super) fn receive_value(&mut self, job: usize) {
         if self.tasks[job].value_bytes().0 == 0 || self.tasks[job].gives_up_its_value {
             return;
         }
+        let Some(value) = self.value_of(job) else { return };
         let wanted = self.tasks[job].readers.iter().filter(|&&reader| self.tasks[reader].end.is_none()).count();
-        (1..wanted).for_each(|_| self.scheduler.share_value(run.value()));
-        self.tasks[job].value = Some((run.value(), wanted.max(1)));
+        (1..wanted).for_each(|_| self.scheduler.share_value(value));
+        self.tasks[job].value = Some((value, wanted.max(1)));
         if wanted == 0 {
             let after = Nanos::micros(self.rng.within(0, 200_000));
             self.plan(self.now + after, Happening::GiveUpValue(job));

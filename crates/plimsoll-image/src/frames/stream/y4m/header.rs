@@ -2,6 +2,7 @@
 //! Never keeps comments (`X…`) that it does not know: what they say may not hold for the frames that are written.
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::colour_space::ColourSpace;
 use crate::frames::format::{Colour, Format, Matrix, Range, Yuv};
@@ -201,6 +202,34 @@ fn ratio(value: &[u8]) -> Option<Option<Ratio>> {
     let colon = value.iter().position(|byte| *byte == b':')?;
     let (numerator, denominator) = (number(&value[..colon])?, number(&value[colon + 1..])?);
     Some((numerator > 0 && denominator > 0).then_some(Ratio { numerator, denominator }))
+}
+
+/// Why some text is no rate.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write 25, 30000/1001 or 29.97")]
+pub struct NoRate;
+
+impl FromStr for Ratio {
+    type Err = NoRate;
+
+    /// `25`, `30000/1001`, `30000:1001`, `23.976`.
+    fn from_str(text: &str) -> Result<Self, NoRate> {
+        let digits = |text: &str| number(text.as_bytes()).ok_or(NoRate);
+        let (numerator, denominator) = match text.split_once(['/', ':']) {
+            Some((above, below)) => (digits(above)?, digits(below)?),
+            None => match text.split_once('.') {
+                None => (digits(text)?, 1),
+                Some((whole, decimals)) if (1..=6).contains(&decimals.len()) => {
+                    let below = 10_u32.pow(decimals.len() as u32);
+                    let above =
+                        digits(whole)?.checked_mul(below).and_then(|above| above.checked_add(digits(decimals).ok()?));
+                    (above.ok_or(NoRate)?, below)
+                }
+                Some(_) => return Err(NoRate),
+            },
+        };
+        if numerator == 0 || denominator == 0 { Err(NoRate) } else { Ok(Self { numerator, denominator }) }
+    }
 }
 
 impl fmt::Display for Ratio {

@@ -58,8 +58,8 @@ impl<R: Read> Iterator for Y4mReader<R> {
                 return Ok(None);
             }
             let (frame, wanted) = (source.current(), format.frame_bytes());
-            let body = source.body(format)?;
-            body.ok_or(StreamError::FrameTruncated { frame, got: 0, wanted }).map(Some)
+            let body = source.body(wanted)?.ok_or(StreamError::FrameTruncated { frame, got: 0, wanted })?;
+            Ok(Some(Frame::new(format, body).expect("as many bytes as the format says")))
         })
     }
 }
