@@ -6,6 +6,7 @@ mod commands;
 mod drivers;
 mod machine_args;
 mod output;
+mod std_streams;
 mod stop;
 mod trace;
 

@@ -1,4 +1,4 @@
-//! What goes to stdout: tables as wide as the terminal, JSON, plain lines.
+//! What goes to stdout, and beside it to stderr: tables as wide as the terminal, JSON, plain lines.
 //! Never panics when nobody reads, as `println!` does: every write can end in [`Stop`].
 //! Invariant: colours reach a terminal only, and never one with `NO_COLOR`; anstream takes them out elsewhere.
 
@@ -25,10 +25,33 @@ pub(crate) fn line(text: impl Display) -> Ended {
     writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
 }
 
+/// Prints text on stderr and ends the line. Nobody's work ends because nobody can be told of it.
+pub(crate) fn aside(text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
 /// Tells on stderr of one thing that went wrong among many that did not.
 pub(crate) fn error_line(text: impl Display) {
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-    anstream::eprintln!("{red}failed:{red:#} {text}");
+    aside(format_args!("{red}failed:{red:#} {}", clean(text)));
+}
+
+/// Text with names from outside in it, safe for a terminal: control characters, but for ends of lines, are written out.
+pub(crate) fn clean(text: impl Display) -> String {
+    let mut clean = String::new();
+    for each in text.to_string().chars() {
+        match each {
+            '\n' => clean.push(each),
+            each if each.is_control() || is_bidi_control(each) => clean.extend(each.escape_default()),
+            each => clean.push(each),
+        }
+    }
+    clean
+}
+
+/// Turns the direction of what follows, and so makes names look like others.
+fn is_bidi_control(each: char) -> bool {
+    matches!(each, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Prints a value for other programs.
@@ -100,6 +123,12 @@ pub(crate) fn count(units: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_written_out() {
+        assert_eq!(clean("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e"), "a\\u{1b}[2Jb\\r\nc\\u{9b}d\\u{202e}e");
+        assert_eq!(clean("Größe 名前"), "Größe 名前");
+    }
 
     #[test]
     fn counts_are_short() {

@@ -1,5 +1,6 @@
 //! How a command ends early: with an error that says what to do next, or because nobody reads on.
-//! Invariant: errors go to stderr as `error: …` and exit 1, or 2 for wrong usage; a closed pipe is no error.
+//! Invariant: errors go to stderr as `error: …` and exit 1, or 2 for wrong usage. Whoever reads text may leave when he has
+//! seen enough; whoever leaves before all frames are there is told of. No name from outside reaches a terminal as it is.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -9,11 +10,18 @@ use std::{io, iter};
 use anstyle::{AnsiColor, Style};
 use plimsoll::StopSign;
 
+use crate::output;
+
 /// Why a command did not get to its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// Whoever read our output has seen enough, as `head` does.
     ReaderLeft,
+    /// Whoever read what we made left before all of it was there.
+    OutputClosed {
+        /// What is left of it.
+        left: String,
+    },
     /// The user stopped it.
     Interrupted {
         /// What is left of it, and how to go on.
@@ -37,19 +45,21 @@ pub(crate) enum Stop {
 pub(crate) type Ended = Result<(), Stop>;
 
 impl Stop {
-    /// The exit code of a command that the user stopped, as shells have it.
-    pub(crate) const INTERRUPTED: i32 = 130;
+    /// What shells add to the number of the signal that ended a command.
+    const BY_SIGNAL: u8 = 128;
+    /// The signal that a closed pipe sends to programs that do not expect one.
+    const SIGPIPE: u8 = 13;
     /// The exit code of a command that was typed wrongly, as clap has it.
     const USAGE: u8 = 2;
 
     /// What was typed cannot be meant.
     pub(crate) fn usage(what: impl Display) -> Self {
-        Self::Usage { what: what.to_string() }
+        Self::Usage { what: output::clean(what) }
     }
 
     /// An error that says itself what to do.
     pub(crate) fn failed(what: impl Display) -> Self {
-        Self::Failed { what: what.to_string(), next: None }
+        Self::Failed { what: output::clean(what), next: None }
     }
 
     /// An error and what caused it.
@@ -61,8 +71,8 @@ impl Stop {
     /// The same with a command that helps.
     pub(crate) fn with_next(self, command: impl Display) -> Self {
         match self {
-            Self::Failed { what, .. } => Self::Failed { what, next: Some(command.to_string()) },
-            Self::ReaderLeft | Self::Interrupted { .. } | Self::Usage { .. } => self,
+            Self::Failed { what, .. } => Self::Failed { what, next: Some(output::clean(command)) },
+            Self::ReaderLeft | Self::OutputClosed { .. } | Self::Interrupted { .. } | Self::Usage { .. } => self,
         }
     }
 }
@@ -85,35 +95,42 @@ const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) fn exit_code(ended: Ended) -> ExitCode {
     match ended {
         Ok(()) | Err(Stop::ReaderLeft) => ExitCode::SUCCESS,
+        Err(Stop::OutputClosed { left }) => {
+            output::aside(format_args!(
+                "{YELLOW}stopped:{YELLOW:#} whoever read the output left; {}",
+                output::clean(left)
+            ));
+            ExitCode::from(Stop::BY_SIGNAL + Stop::SIGPIPE)
+        }
         Err(Stop::Interrupted { left }) => {
-            anstream::eprintln!("{YELLOW}stopped:{YELLOW:#} {left}");
-            ExitCode::from(Stop::INTERRUPTED as u8)
+            output::aside(format_args!("{YELLOW}stopped:{YELLOW:#} {}", output::clean(left)));
+            ExitCode::from(signal::exit_code())
         }
         Err(Stop::Usage { what }) => {
-            anstream::eprintln!("{RED}error:{RED:#} {what}");
+            output::aside(format_args!("{RED}error:{RED:#} {what}"));
             ExitCode::from(Stop::USAGE)
         }
         Err(Stop::Failed { what, next }) => {
-            anstream::eprintln!("{RED}error:{RED:#} {what}");
+            output::aside(format_args!("{RED}error:{RED:#} {what}"));
             if let Some(command) = next {
-                anstream::eprintln!("  {CYAN}try:{CYAN:#} {command}");
+                output::aside(format_args!("  {CYAN}try:{CYAN:#} {command}"));
             }
             ExitCode::FAILURE
         }
     }
 }
 
-/// The first Ctrl-C asks for an orderly end, the second ends at once.
+/// The first Ctrl-C, or whatever else asks a program to end, asks for an orderly end; the second ends at once.
 pub(crate) fn on_signal() -> StopSign {
     let stop = StopSign::default();
     let raised = stop.clone();
     let handler = move || {
         if raised.is_raised() {
-            std::process::exit(Stop::INTERRUPTED);
+            std::process::exit(signal::exit_code().into());
         }
         raised.raise();
     };
-    if let Err(error) = ctrlc::set_handler(handler) {
+    if let Err(error) = signal::on_each(handler) {
         warn(format_args!("Ctrl-C will end the run at once: {error}"));
     }
     stop
@@ -121,5 +138,57 @@ pub(crate) fn on_signal() -> StopSign {
 
 /// Tells of something that did not stop the work.
 pub(crate) fn warn(what: impl Display) {
-    anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {what}");
+    output::aside(format_args!("{YELLOW}warning:{YELLOW:#} {}", output::clean(what)));
+}
+
+/// Signals that ask a program to end, and which of them came.
+#[cfg(unix)]
+mod signal {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    use std::{fs, io, thread};
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    /// The last that came.
+    static CAME: AtomicU8 = AtomicU8::new(SIGINT as u8);
+
+    /// As shells have it: 130 after Ctrl-C, 143 after `kill`, 129 when the terminal went away.
+    pub(super) fn exit_code() -> u8 {
+        super::Stop::BY_SIGNAL + CAME.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn on_each(mut handler: impl FnMut() + Send + 'static) -> io::Result<()> {
+        let hang_up = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
+        let thread = thread::Builder::new().name("plimsoll-signals".to_owned());
+        thread.spawn(move || {
+            for signal in signals.forever() {
+                CAME.store(signal as u8, Ordering::Relaxed);
+                handler();
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Whoever started us wants us to outlive it, as `nohup` does.
+    fn is_ignored(signal: i32) -> bool {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        mask >> (signal - 1) & 1 == 1
+    }
+}
+
+/// What asks a program to end where there are no signals.
+#[cfg(windows)]
+mod signal {
+    /// As after Ctrl-C elsewhere.
+    pub(super) fn exit_code() -> u8 {
+        super::Stop::BY_SIGNAL + 2
+    }
+
+    pub(super) fn on_each(handler: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
+        ctrlc::set_handler(handler)
+    }
 }

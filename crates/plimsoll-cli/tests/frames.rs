@@ -257,17 +257,18 @@ fn ended_soon(mut child: Child) -> (Option<i32>, String) {
 }
 
 #[test]
-fn who_reads_no_more_ends_it_quietly_though_the_input_goes_on() {
+fn who_reads_no_more_ends_it_though_the_input_goes_on_and_is_told_of() {
     let folder = Folder::new();
-    let mut child = piped(folder.frames("crop=8x8").args(["--no-gpu", "-", "-"]));
+    let mut child = piped(folder.frames("crop=8x8").args(["--no-gpu", "--stats", "-", "-"]));
     let feeder = feed(&mut child, "YUV4MPEG2 W16 H16 F25:1 C444\n", 768);
     let mut some = [0; 1000];
     let mut stdout = child.stdout.take().expect("piped");
     stdout.read_exact(&mut some).expect("frames come out");
     drop(stdout);
     let (code, said) = ended_soon(child);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(!said.contains("error"), "{said}");
+    assert_eq!(code, Some(141), "as for any program whose reader leaves: {said}");
+    assert!(said.contains("whoever read the output left") && said.contains("delivered"), "{said}");
+    assert!(said.contains("DEVICE") && said.contains("frames in"), "{said}");
     feeder.join().expect("it was told by the closed pipe");
 }
 
@@ -295,6 +296,207 @@ fn ctrl_c_ends_it_with_130_though_the_input_is_silent() {
     assert_eq!(code, Some(130), "{said}");
     assert!(said.contains("stopped:"), "{said}");
     drop(stdin);
+}
+
+/// As `kill` and a terminal that goes away do.
+#[test]
+fn other_signals_end_it_in_order_with_codes_of_their_own() {
+    use rustix::process::Signal;
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let folder = Folder::new();
+        let mut child = piped(folder.frames("crop=8x8").args(["--no-gpu", "-"]).arg(folder.at("out.y4m")));
+        let mut stdin = child.stdin.take().expect("piped");
+        let frame = [&b"FRAME\n"[..], &[7; 768]].concat();
+        stdin.write_all(b"YUV4MPEG2 W16 H16 F25:1 C444\n").and_then(|()| stdin.write_all(&frame)).expect("fed");
+        let started = Instant::now();
+        while fs::metadata(folder.at("out.y4m.part")).map_or(0, |part| part.len()) < 3 * 64 {
+            assert!(started.elapsed() < PATIENCE, "the frame does not come out");
+            thread::sleep(Duration::from_millis(5));
+        }
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).expect("sent");
+        let (ended, said) = ended_soon(child);
+        assert_eq!(ended, Some(code), "{said}");
+        assert!(said.contains("stopped:") && said.contains("1 frame is in"), "{said}");
+        drop(stdin);
+    }
+}
+
+#[test]
+fn a_program_that_nobody_may_hang_up_goes_on() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 3);
+    let hung_up = folder.shell(
+        "trap '' HUP; plimsoll frames --op crop=8x8 --no-gpu - out.y4m < <(cat in.y4m; sleep 1) & sleep 0.3; kill -HUP $!; wait $!",
+    );
+    assert_eq!(hung_up.status.code(), Some(0), "{}", stderr(&hung_up));
+}
+
+/// A full disk or a closed terminal takes nobody's frames.
+#[test]
+fn a_stderr_that_takes_nothing_ends_no_run() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 5);
+    for redirected in ["2>/dev/full", "2>&-"] {
+        let line = format!("plimsoll frames --op crop=8x8 --no-gpu --stats in.y4m - {redirected}");
+        let output = folder.shell(&line);
+        assert_eq!(output.status.code(), Some(0), "{redirected}");
+        assert_eq!(y4m_frames(&output.stdout[..]).len(), 5, "{redirected}");
+    }
+}
+
+#[test]
+fn a_closed_stdout_is_an_error() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 2);
+    let output = folder.shell("plimsoll frames --op crop=8x8 --no-gpu in.y4m - >&-");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("stdout, and that is closed"), "{}", stderr(&output));
+    succeeded(folder.shell("plimsoll frames --op crop=8x8 --no-gpu in.y4m - >/dev/null"));
+}
+
+#[test]
+fn a_limit_without_a_unit_is_refused_at_once() {
+    let folder = Folder::new();
+    let (code, said) = refused(folder.frames("crop=8x8").args(["--memory-limit", "64", "no.y4m", "out.y4m"]));
+    assert!(code == 2 && said.contains("64 of what? write 64MiB"), "{code}: {said}");
+}
+
+#[test]
+fn control_characters_in_names_do_not_reach_the_terminal() {
+    let folder = Folder::new();
+    let name = folder.at("a\u{1b}[2J\u{7}b.y4m");
+    let (_, said) = refused(folder.frames("crop=8x8").arg(&name).arg(folder.at("out.y4m")));
+    assert!(said.contains("a\\u{1b}[2J\\u{7}b.y4m") && !said.contains('\u{1b}') && !said.contains('\u{7}'), "{said:?}");
+}
+
+#[test]
+fn errors_name_devices_as_people_type_them() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "1920x1080", 2);
+    let words = ["--logical-gpus", "2", "--devices", "gpu:1", "--memory-limit", "gpu:1=1MiB"];
+    let (code, said) = refused(folder.frames("blur=2").args(words).arg(&video).arg(folder.at("out.y4m")));
+    assert!(code == 1 && said.contains("gpu on gpu:1: ") && !said.contains("on device"), "{code}: {said}");
+}
+
+#[test]
+fn frames_of_an_earlier_run_are_not_lost_unasked() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 2);
+    fs::write(folder.at("out.y4m.part"), b"mine").expect("written");
+    let (code, said) = refused(folder.frames("crop=8x8").arg("--no-gpu").arg(&video).arg(folder.at("out.y4m")));
+    assert!(code == 1 && said.contains("out.y4m.part") && said.contains("--overwrite"), "{code}: {said}");
+    assert_eq!(fs::read(folder.at("out.y4m.part")).expect("there"), b"mine");
+    succeeded(folder.shell("plimsoll frames --op crop=8x8 --no-gpu in.y4m out.y4m --overwrite"));
+    assert!(frames_in(&folder.at("out.y4m")).len() == 2 && !folder.at("out.y4m.part").exists());
+}
+
+#[test]
+fn a_link_as_output_is_followed() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 2);
+    fs::create_dir(folder.at("disk")).expect("made");
+    std::os::unix::fs::symlink("disk/real.y4m", folder.at("link.y4m")).expect("made");
+    succeeded(folder.shell("plimsoll frames --op crop=8x8 --no-gpu in.y4m link.y4m"));
+    assert!(folder.at("link.y4m").is_symlink(), "it is still one");
+    assert_eq!(frames_in(&folder.at("disk/real.y4m")).len(), 2);
+}
+
+#[test]
+fn a_raw_file_holds_what_its_name_says() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 2);
+    for (name, bytes) in
+        [("out.rgb", 3 * 64 * 48), ("out.yuv", 64 * 48 * 3 / 2), ("out.gray", 64 * 48), ("out.rgba", 4 * 64 * 48)]
+    {
+        let done = folder.shell(&format!("plimsoll frames --op flip=h --no-gpu in.y4m {name}"));
+        let said = stderr(&succeeded(done));
+        assert_eq!(fs::metadata(folder.at(name)).expect("there").len(), 2 * bytes, "{name}: {said}");
+    }
+}
+
+#[test]
+fn raw_frames_lie_as_ffmpeg_has_them() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "66x50", 3);
+    for name in ["nv12", "nv21", "rgba", "bgra", "argb", "bgr24", "gbrp", "yuv444p10le"] {
+        let line = format!(
+            "ffmpeg -v error -i in.y4m -f rawvideo -pix_fmt {name} in.raw -y && plimsoll frames --op crop=66x50+0+0 \
+             --no-gpu --raw 66x50:{name} - - <in.raw >out.raw && cmp in.raw out.raw"
+        );
+        let done = folder.shell(&line);
+        let said = stderr(&done);
+        assert_eq!(said.contains("alpha is passed over"), ["rgba", "bgra", "argb"].contains(&name), "{said}");
+        succeeded(done);
+    }
+    succeeded(folder.shell(
+        "ffmpeg -v error -i in.y4m -f rawvideo -pix_fmt nv12 right.raw && plimsoll frames --op crop=66x50+0+0 --no-gpu \
+         --raw-out nv12 in.y4m - >ours.raw && cmp right.raw ours.raw",
+    ));
+}
+
+#[test]
+fn streams_are_known_by_what_they_hold() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 4);
+    fs::copy(&video, folder.at("nameless")).expect("copied");
+    for (at, input) in ["/dev/stdin <in.y4m", "<(cat in.y4m)", "nameless"].into_iter().enumerate() {
+        let (input, redirected) =
+            input.split_once(" <").map_or((input, String::new()), |(name, from)| (name, format!("<{from}")));
+        succeeded(folder.shell(&format!("plimsoll frames --op crop=8x8 --no-gpu {input} out{at}.y4m {redirected}")));
+        assert_eq!(frames_in(&folder.at(&format!("out{at}.y4m"))).len(), 4, "{input}");
+    }
+    succeeded(folder.shell("mkfifo pipe; cat in.y4m >pipe & plimsoll frames --op crop=8x8 --no-gpu pipe fifo.y4m"));
+    assert_eq!(frames_in(&folder.at("fifo.y4m")).len(), 4);
+}
+
+#[test]
+fn names_have_numbers() {
+    let folder = Folder::new();
+    folder.images(5);
+    succeeded(folder.shell(
+        "plimsoll frames --op flip=h --no-gpu frames/%03d.png out/still%02d.jpg --quality 90; \
+         plimsoll frames --op flip=h --no-gpu frames/%03d.png out/small%02d.jpg --quality 5",
+    ));
+    let bytes = |name: &str| fs::metadata(folder.at(name)).expect(name).len();
+    assert!(bytes("out/still05.jpg") > bytes("out/small05.jpg") && !folder.at("out/still06.jpg").exists());
+    succeeded(folder.shell("plimsoll frames --op flip=h --no-gpu frames/%03d.png film.y4m"));
+    assert_eq!(frames_in(&folder.at("film.y4m")).len(), 5);
+    let missing = folder.shell("plimsoll frames --op flip=h --no-gpu nothing%03d.png film2.y4m");
+    assert!(missing.status.code() == Some(1) && stderr(&missing).contains("nothing000.png"), "{}", stderr(&missing));
+}
+
+#[test]
+fn frames_are_chosen_as_ffmpeg_does() {
+    let folder = Folder::new();
+    let video = folder.video("in.y4m", "64x48", 40);
+    let all = frames_in(&video);
+    let chosen = |op: &str| {
+        succeeded(folder.shell(&format!("plimsoll frames --op {op} --no-gpu in.y4m out.y4m --overwrite")));
+        frames_in(&folder.at("out.y4m"))
+    };
+    assert!(chosen("trim=11:20") == all[10..20] && chosen("select=5:2").len() == 8);
+    for rate in ["10", "30", "60", "24000/1001"] {
+        let right = folder.shell(&format!("ffmpeg -v error -i in.y4m -vf fps={rate} -f yuv4mpegpipe -"));
+        let right: Vec<Vec<u8>> = y4m_frames(&succeeded(right).stdout[..]).into_iter().map(Frame::into_bytes).collect();
+        let ours: Vec<Vec<u8>> = chosen(&format!("fps={rate}")).into_iter().map(Frame::into_bytes).collect();
+        assert_eq!(ours.len(), right.len(), "{rate}");
+        assert!(ours == right, "other frames at {rate} a second");
+    }
+    let (code, said) =
+        refused(folder.frames("denoise=temporal,trim=1:2").arg("--no-gpu").arg(&video).arg(folder.at("no.y4m")));
+    assert!(code == 2 && said.contains("before denoise=temporal"), "{code}: {said}");
+}
+
+#[test]
+fn what_becomes_of_transparency_is_said() {
+    let folder = Folder::new();
+    let picture = image::RgbaImage::from_pixel(8, 8, image::Rgba([10, 20, 30, 128]));
+    picture.save(folder.at("glass.png")).expect("written");
+    let said = stderr(&succeeded(folder.shell("plimsoll frames --op flip=h --no-gpu glass.png out.png")));
+    assert!(said.contains("laid on white"), "{said}");
+    folder.images(1);
+    let said = stderr(&succeeded(folder.shell("plimsoll frames --op flip=h --no-gpu frames/001.png opaque.png")));
+    assert!(!said.contains("warning"), "{said}");
 }
 
 #[test]

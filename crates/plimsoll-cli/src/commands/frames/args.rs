@@ -1,15 +1,17 @@
 //! What can be typed after `plimsoll frames`.
 //! Never opens a device or a file.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use plimsoll::Strategy;
-use plimsoll::image::frames::stream::Ratio;
+use plimsoll::image::encode::JpegQuality;
+use plimsoll::image::frames::stream::{Ratio, Selection};
 use plimsoll::image::frames::{Chain, Matrix, Range};
 use plimsoll::machine::DeviceName;
 
-use super::values::{self, DeviceChoice, RawFrames};
+use super::values::{self, DeviceChoice, RawFrames, RawName};
 use crate::stop::Stop;
 
 /// Work on the frames of a video, on every device
@@ -19,7 +21,7 @@ use crate::stop::Stop;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Args {
-    /// INPUT OUTPUT: a Y4M file, or - for a pipe. With --out, any number of inputs
+    /// INPUT OUTPUT: a Y4M file, or - for a pipe, or images as in%04d.png. With --out, any number of inputs
     #[arg(value_name = "FILE", required_unless_present = "list_ops")]
     pub(super) files: Vec<PathBuf>,
     /// What to do, as scale=1280x720:lanczos,denoise=bilateral; given again, it is done after that
@@ -52,6 +54,13 @@ pub(crate) struct Args {
     /// Write what happened when, for chrome://tracing or ui.perfetto.dev
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) trace: Option<PathBuf>,
+
+    /// The quality of JPEGs, from 1 to 100; 95 if not given
+    #[arg(long, value_name = "N", value_parser = values::parse_quality, help_heading = "Output")]
+    pub(super) quality: Option<JpegQuality>,
+    /// Write raw frames of this format: yuv420p, nv12, rgba, bgra, gbrp and so on, as ffmpeg calls them
+    #[arg(long, value_name = "FORMAT", value_parser = values::parse_raw_name, help_heading = "Output")]
+    pub(super) raw_out: Option<RawName>,
 
     /// The input is raw frames of this size: 1920x1080, or 1920x1080:yuv420p; rgb24 if no format is given
     #[arg(long, value_name = "WxH[:FORMAT]", value_parser = values::parse_raw, help_heading = "Frames")]
@@ -98,7 +107,18 @@ Examples:
   plimsoll frames --op scale=50% in.y4m out.y4m --devices gpu:0,gpu:1 --strategy round-robin
   plimsoll frames --op crop=640x360 --raw 1280x720:rgb24 - - <in.rgb >out.rgb
   plimsoll frames --op rotate=90 in.y4m --out frames/
+  plimsoll frames --op trim=100:200,fps=12,scale=50% in.y4m --out still%04d.jpg --quality 80
+  plimsoll frames --op crop=640x360 --raw 1280x720:nv12 --raw-out bgra - - <in.nv12 >out.bgra
   plimsoll frames --list-ops";
+
+fn with_list(error: impl Display) -> Stop {
+    Stop::usage(format_args!("{error}\n  `plimsoll frames --list-ops` shows how each is written"))
+}
+
+/// The operation that looks at other frames, if there is one.
+fn looks_around(operations: &[String]) -> Option<&String> {
+    operations.iter().find(|text| text.parse::<Chain>().is_ok_and(|chain| chain.frames_around() > 0))
+}
 
 /// How figures are shown.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,11 +130,28 @@ pub(super) enum StatsFormat {
 }
 
 impl Args {
-    /// Everything after --op, one after the other.
-    pub(super) fn chain(&self) -> Result<Chain, Stop> {
-        self.op.join(",").parse().map_err(|error: plimsoll::image::frames::ChainError| {
-            Stop::usage(format_args!("{error}\n  `plimsoll frames --list-ops` shows how each is written"))
-        })
+    /// Everything after --op, one after the other: which frames go on, and what is done to them, if anything is.
+    pub(super) fn chain(&self) -> Result<(Selection, Option<Chain>), Stop> {
+        let (mut selection, mut operations) = (Selection::default(), Vec::new());
+        for text in Chain::pieces(&self.op.join(",")) {
+            match Selection::part(&text) {
+                None => operations.push(text),
+                Some(part) => {
+                    if let Some(before) = looks_around(&operations) {
+                        return Err(Stop::usage(format_args!(
+                            "{text} after {before} would choose among frames that were made of their neighbours; write it \
+                             before {before}, or pipe one run into another"
+                        )));
+                    }
+                    selection = part.and_then(|part| selection.then(part)).map_err(with_list)?;
+                }
+            }
+        }
+        let chain = match operations.is_empty() && !selection.is_all() {
+            true => None,
+            false => Some(operations.join(",").parse::<Chain>().map_err(with_list)?),
+        };
+        Ok((selection, chain))
     }
 
     /// Who gives weights wants them used.

@@ -1,11 +1,17 @@
 //! A file that appears under its name when it is whole. Until then it lies beside it, with `.part` at its end.
-//! Pipes and devices are written to as they are.
+//! Pipes and devices are written to as they are; of a symbolic link, what it points to.
+//! Invariant: nothing that lay there before is lost unasked, neither the file nor a draft of an earlier run.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::places::there_already;
+use crate::std_streams;
 use crate::stop::Stop;
+
+/// Links from one to the next that are followed, as the system does it.
+const LINKS_MAX: usize = 40;
 
 /// Where a stream is written to.
 pub(super) struct Draft {
@@ -16,8 +22,13 @@ pub(super) struct Draft {
 
 impl Draft {
     /// A draft for this name; `None` for stdout.
-    pub(super) fn create(path: Option<&Path>) -> Result<Self, Stop> {
+    pub(super) fn create(path: Option<&Path>, overwrite: bool) -> Result<Self, Stop> {
         let Some(path) = path else {
+            if std_streams::stdout_was_closed() {
+                return Err(Stop::failed(
+                    "frames go to stdout, and that is closed; name a file, or pipe them somewhere",
+                ));
+            }
             return stdout().map(|file| Self { file, names: None }).map_err(Stop::from);
         };
         let unwritable = |error: io::Error| {
@@ -27,17 +38,54 @@ impl Draft {
             let file = File::options().write(true).open(path).map_err(unwritable)?;
             return Ok(Self { file, names: None });
         }
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".part");
-        let draft = PathBuf::from(draft);
-        let file = File::create(&draft).map_err(unwritable)?;
-        Ok(Self { file, names: Some((draft, path.to_owned())) })
+        let path = followed(path);
+        let draft = draft_of(&path);
+        let mut how = File::options();
+        how.write(true);
+        let how = if overwrite { how.create(true).truncate(true) } else { how.create_new(true) };
+        match how.open(&draft) {
+            Ok(file) => Ok(Self { file, names: Some((draft, path)) }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Stop::failed(left_behind(&draft))),
+            Err(error) => Err(unwritable(error)),
+        }
     }
 
     /// Something to write through, and something to end it with.
     pub(super) fn split(self) -> (File, Ending) {
         (self.file, Ending(self.names))
     }
+}
+
+/// Whatever would be lost if a file of this name were written: the file itself, or a draft that an earlier run left.
+pub(super) fn would_be_lost(path: &Path) -> Option<String> {
+    if path.is_file() {
+        return Some(there_already(path));
+    }
+    let draft = draft_of(&followed(path));
+    draft.exists().then(|| left_behind(&draft))
+}
+
+fn left_behind(draft: &Path) -> String {
+    format!(
+        "{} is there, with the frames of an earlier run that did not end; --overwrite replaces it, or give it another name",
+        draft.display()
+    )
+}
+
+fn draft_of(path: &Path) -> PathBuf {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".part");
+    PathBuf::from(draft)
+}
+
+/// Where a name leads: links are followed, also one to a file that is not there yet.
+fn followed(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+    }
+    path
 }
 
 /// How a draft ends.

@@ -5,11 +5,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use plimsoll::image::frames::stream::{RawReader, StreamError, StreamHeader, Y4mReader, read_image};
+use plimsoll::image::frames::stream::{
+    RawReader, Selection, StreamError, StreamHeader, Y4mReader, is_transparent, read_image,
+};
 use plimsoll::image::frames::{Colour, Format, Frame, Yuv};
 
 use super::args::Args;
 use super::places::InputPlace;
+use super::values::RawFrames;
 use crate::stop::Stop;
 
 /// Frames of a stream.
@@ -21,8 +24,16 @@ pub(super) struct Input {
     pub(super) header: StreamHeader,
     /// How many there are, if that can be told.
     pub(super) count: Option<u64>,
+    /// What is not kept of it.
+    pub(super) lost: Option<&'static str>,
     pub(super) from: From,
 }
+
+/// Said once, of raw frames and of images.
+const ALPHA_PASSED_OVER: &str =
+    "the frames' alpha is passed over: no operation keeps it, and what is written is opaque";
+const ALPHA_ON_WHITE: &str =
+    "the first image is transparent in places: it is laid on white, and what is written is opaque";
 
 /// Where frames come from.
 pub(super) enum From {
@@ -31,12 +42,17 @@ pub(super) enum From {
 }
 
 impl Input {
-    pub(super) fn open(args: &Args, place: &InputPlace) -> Result<Self, Stop> {
+    pub(super) fn open(args: &Args, place: &InputPlace, selection: &Selection) -> Result<Self, Stop> {
         let mut input = match place {
             InputPlace::Stream(path) => Self::stream(args, path.as_deref())?,
             InputPlace::Images(files) => Self::images(files)?,
         };
-        input.header.rate = input.header.rate.or(args.rate);
+        let rate = input.header.rate.or(args.rate);
+        input.header.rate = selection.rate(rate).map_err(Stop::usage)?;
+        if let From::Stream(frames) = input.from {
+            input.count = input.count.map(|count| selection.count(count, rate));
+            input.from = From::Stream(Box::new(selection.select(frames, rate)));
+        }
         if let Some(most) = args.frames {
             input.count = input.count.map(|count| count.min(most));
             input.from = match input.from {
@@ -60,14 +76,17 @@ impl Input {
         };
         let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let reader: Box<dyn Read + Send> = Box::new(file);
-        let (mut header, frames, frame_header): (_, Frames, _) = match args.raw {
-            Some(raw) => (StreamHeader::new(raw.0), Box::new(RawReader::new(reader, raw.0)), 0),
+        let (mut header, frames, beside): (_, Frames, _) = match args.raw {
+            Some(RawFrames(raw)) => {
+                let beside = raw.stream_bytes() - raw.format().frame_bytes();
+                (StreamHeader::new(raw.format()), Box::new(RawReader::new(reader, raw)), beside)
+            }
             None => {
                 let frames = Y4mReader::open(reader).map_err(|error| named(path, &error))?;
                 (*frames.header(), Box::new(frames), "FRAME\n".len())
             }
         };
-        let count = bytes.map(|bytes| bytes / (header.format.frame_bytes() + frame_header) as u64);
+        let count = bytes.map(|bytes| bytes / (header.format.frame_bytes() + beside) as u64);
         header.format = as_told(args, header.format);
         let format = header.format;
         // The same samples, whatever they are said to stand for.
@@ -76,14 +95,16 @@ impl Input {
             false => Frame::new(format, frame.into_bytes()).expect("as many bytes as before"),
         };
         let frames = frames.map(move |frame| frame.map(retold));
-        Ok(Self { header, count, from: From::Stream(Box::new(frames)) })
+        let lost = args.raw.is_some_and(|RawFrames(raw)| raw.has_alpha()).then_some(ALPHA_PASSED_OVER);
+        Ok(Self { header, count, lost, from: From::Stream(Box::new(frames)) })
     }
 
     fn images(files: &[PathBuf]) -> Result<Self, Stop> {
-        let first = files.first().ok_or_else(|| Stop::usage("there are no images; name some"))?;
-        let first = read_image(first).map_err(Stop::failed)?;
+        let path = files.first().ok_or_else(|| Stop::usage("there are no images; name some"))?;
+        let first = read_image(path).map_err(Stop::failed)?;
         let header = StreamHeader::new(first.format());
-        Ok(Self { header, count: Some(files.len() as u64), from: From::Images(files.to_vec()) })
+        let lost = is_transparent(path, &first).then_some(ALPHA_ON_WHITE);
+        Ok(Self { header, count: Some(files.len() as u64), lost, from: From::Images(files.to_vec()) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `--list-ops`: the operations there are, how each is written and what it does.
 
 use anstyle::Style;
+use plimsoll::image::frames::stream::SELECTIONS;
 use plimsoll::image::frames::{About, Chain};
 use serde::Serialize;
 
@@ -8,12 +9,13 @@ use crate::output;
 use crate::stop::Ended;
 
 pub(super) fn show(as_json: bool) -> Ended {
-    let all = Chain::operations();
+    let selections = SELECTIONS.map(|(name, usage, what)| Listed { name, usage, what });
+    let all: Vec<Listed> = Chain::operations().iter().map(Listed::new).chain(selections).collect();
     if as_json {
-        return output::json(&all.iter().map(Listed::new).collect::<Vec<_>>());
+        return output::json(&all);
     }
     let bold = Style::new().bold();
-    for About { name, usage, what, .. } in all {
+    for Listed { name, usage, what } in all {
         let arguments = usage.strip_prefix(name).unwrap_or(usage);
         output::line(format_args!("{bold}{name}{bold:#}{arguments}\n    {what}"))?;
     }

@@ -4,7 +4,7 @@
 //! | file | what it owns |
 //! |---|---|
 //! | `args.rs`, `values.rs` | what can be typed, and its words |
-//! | `places.rs` | where frames come from and go to, as typed |
+//! | `places.rs`, `numbered.rs` | where frames come from and go to, as typed |
 //! | `input.rs`, `sink.rs`, `draft.rs` | opened: streams and images in, streams and images out |
 //! | `plan.rs` | the chain with what the output asks for |
 //! | `run.rs` | frames from one end to the other |
@@ -16,6 +16,7 @@ mod draft;
 mod input;
 mod list;
 mod live;
+mod numbered;
 mod places;
 mod plan;
 mod run;
@@ -36,20 +37,21 @@ use self::input::Input;
 use self::live::Live;
 use self::places::Places;
 use self::plan::Plan;
+use self::run::Told;
 use self::stats::Shown;
 use self::view::View;
 use crate::machine_args::MachineArgs;
 use crate::stop::{Ended, Stop, warn};
-use crate::{stop, trace};
+use crate::{output, stop, trace};
 
 pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     if args.list_ops {
         return list::show(args.json);
     }
-    let chain = args.chain()?;
+    let (selection, chain) = args.chain()?;
     let strategy = args.strategy()?;
-    let places = Places::of(args)?;
-    let input = Input::open(args, &places.input)?;
+    let places = Places::of(args, &selection)?;
+    let input = Input::open(args, &places.input, &selection)?;
     let plan = Plan::new(chain, &input, &places.output, args)?;
     places.output.check(plan.frames, args.overwrite)?;
     let shown = Shown::new(args, &plan, strategy, places.output.is_stdout());
@@ -71,11 +73,12 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     };
     let distributor = Distributor::new(opened.devices, options).map_err(Stop::failed)?;
     if !shown.as_json() {
-        anstream::eprintln!("{plan}");
-        plan.note(&places.output).iter().for_each(warn);
+        output::aside(output::clean(&plan));
+        plan.notes(&places.output).iter().for_each(warn);
     }
     let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());
-    let ended = run::frames(&distributor, input, &places.output, &plan, &view, args.overwrite, &stop::on_signal());
+    let told = Told { args, view: &view, names: &opened.names };
+    let ended = run::frames(&distributor, input, &places.output, &plan, &told, &stop::on_signal());
     view.clear();
     if let Err(error) = distributor.orchestrator().save_profile() {
         warn(error);

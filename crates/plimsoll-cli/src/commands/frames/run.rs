@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll::StopSign;
 use plimsoll::frames::{Distributor, FrameStats, FrameStream};
+use plimsoll::machine::DeviceName;
+use plimsoll_core::DeviceId;
 
+use super::args::Args;
 use super::input::{From, Input};
 use super::places::OutputPlace;
 use super::plan::Plan;
@@ -22,35 +25,56 @@ pub(super) fn frames(
     input: Input,
     output: &OutputPlace,
     plan: &Plan,
-    view: &View,
-    overwrite: bool,
+    told: &Told<'_>,
     sign: &StopSign,
 ) -> Result<(FrameStats, Ended), Stop> {
-    let sink = Sink::open(distributor, output, plan.header, overwrite)?;
+    let sink = Sink::open(distributor, output, plan.header, plan.raw, told.args)?;
     Ok(match input.from {
-        From::Stream(frames) => through(distributor.stream(frames, &plan.chain), sink, view, sign),
-        From::Images(files) => through(distributor.stream_images(files, &plan.chain), sink, view, sign),
+        From::Stream(frames) => through(distributor.stream(frames, &plan.chain), sink, told, sign),
+        From::Images(files) => through(distributor.stream_images(files, &plan.chain), sink, told, sign),
     })
+}
+
+/// Who hears of it, and in which words.
+pub(super) struct Told<'a> {
+    pub(super) args: &'a Args,
+    pub(super) view: &'a View,
+    pub(super) names: &'a [DeviceName],
+}
+
+impl Told<'_> {
+    /// A device as people type it.
+    fn device(&self, device: DeviceId) -> String {
+        match self.names.get(device.index()) {
+            Some(DeviceName::Gpu(number)) => format!("gpu:{number}"),
+            Some(name) => name.to_string(),
+            None => device.to_string(),
+        }
+    }
 }
 
 fn through<E: std::error::Error + 'static>(
     stream: FrameStream<E>,
     mut sink: Sink<'_>,
-    view: &View,
+    told: &Told<'_>,
     sign: &StopSign,
 ) -> (FrameStats, Ended) {
     let mut stream = stream.stop_on(sign);
-    view.follow(stream.meter());
+    told.view.follow(stream.meter());
     let mut written = 0;
     let broke = loop {
         match stream.next() {
             None => break None,
-            Some(Err(error)) => break Some(error.to_string()),
+            Some(Err(error)) => break Some(error.told(&|device| told.device(device))),
             Some(Ok(done)) => match sink.write(done) {
                 Ok(()) => written += 1,
                 Err(Unwritten::Frame(why)) => break Some(why),
                 Err(Unwritten::Place(stop)) => {
                     sink.abandon();
+                    let stop = match stop {
+                        Stop::ReaderLeft => Stop::OutputClosed { left: delivered(written) },
+                        other => other,
+                    };
                     return (stream.stats(), Err(stop));
                 }
             },

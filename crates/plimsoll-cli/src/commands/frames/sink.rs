@@ -6,8 +6,9 @@ use std::io;
 use std::path::Path;
 
 use plimsoll::frames::{Distributor, FrameDone, ImageFileError, ImageWriter};
-use plimsoll::image::frames::stream::{RawWriter, StreamHeader, WriteError, Y4mWriter};
+use plimsoll::image::frames::stream::{RawFormat, RawWriter, StreamHeader, WriteError, Y4mWriter};
 
+use super::args::Args;
 use super::draft::{Draft, Ending};
 use super::places::{ImageNames, OutputPlace, there_already};
 use crate::stop::{Ended, Stop};
@@ -37,17 +38,20 @@ impl<'a> Sink<'a> {
         distributor: &Distributor,
         place: &'a OutputPlace,
         header: StreamHeader,
-        overwrite: bool,
+        raw: RawFormat,
+        args: &Args,
     ) -> Result<Self, Stop> {
+        let overwrite = args.overwrite;
         match place {
             OutputPlace::Images(names) => {
                 names.make_folders()?;
-                Ok(Self::Images { writer: distributor.image_writer(), names, overwrite })
+                let writer = distributor.image_writer().quality(args.quality.unwrap_or_default());
+                Ok(Self::Images { writer, names, overwrite })
             }
             OutputPlace::Y4m(path) | OutputPlace::Raw(path) => {
-                let (file, ending) = Draft::create(path.as_deref())?.split();
+                let (file, ending) = Draft::create(path.as_deref(), overwrite)?.split();
                 let writer = match place {
-                    OutputPlace::Raw(_) => Ok(Writer::Raw(RawWriter::new(file, header.format))),
+                    OutputPlace::Raw(_) => Ok(Writer::Raw(RawWriter::new(file, raw))),
                     _ => Y4mWriter::new(file, header).map(Writer::Y4m),
                 };
                 match writer {
@@ -139,7 +143,7 @@ impl ImageNames {
         };
         match self {
             Self::Kept(names) => names.iter().filter_map(|name| name.parent()).try_for_each(make),
-            Self::Numbered(folder) => make(folder),
+            Self::Numbered(numbered) => make(&numbered.folder()),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Shown {
                 self.say(&summary(stats))
             }
             None => {
-                anstream::eprintln!("{}", summary(stats));
+                output::aside(summary(stats));
                 Ok(())
             }
         }
@@ -72,7 +72,7 @@ impl Shown {
         if !self.aside {
             return output::json(&report);
         }
-        eprintln!("{}", serde_json::to_string_pretty(&report).map_err(Stop::failed)?);
+        output::aside(serde_json::to_string_pretty(&report).map_err(Stop::failed)?);
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Shown {
 
     fn say(&self, line: &str) -> Ended {
         if self.aside {
-            anstream::eprintln!("{line}");
+            output::aside(line);
             return Ok(());
         }
         output::line(line)

@@ -4,8 +4,9 @@ use std::fmt;
 
 use plimsoll::Strategy;
 use plimsoll::image::Size;
-use plimsoll::image::frames::stream::{Ratio, pixel_format};
-use plimsoll::image::frames::{Format, Matrix, Range};
+use plimsoll::image::encode::JpegQuality;
+use plimsoll::image::frames::stream::{NoRate, Ratio, RawFormat};
+use plimsoll::image::frames::{Matrix, Range};
 use plimsoll::machine::DeviceName;
 
 /// What stands in --devices.
@@ -71,30 +72,13 @@ pub(super) fn parse_range(text: &str) -> Result<Range, String> {
     all.into_iter().find(|range| range.to_string() == text).ok_or_else(|| "write limited or full".to_owned())
 }
 
-/// `25`, `30000/1001`, `30000:1001`, `23.976`.
 pub(super) fn parse_rate(text: &str) -> Result<Ratio, String> {
-    let refused = || "write 25, 30000/1001 or 29.97".to_owned();
-    let (numerator, denominator) = match text.split_once(['/', ':']) {
-        Some((above, below)) => (above.parse().map_err(|_| refused())?, below.parse().map_err(|_| refused())?),
-        None => match text.split_once('.') {
-            None => (text.parse().map_err(|_| refused())?, 1),
-            Some((_, decimals)) if (1..=6).contains(&decimals.len()) => {
-                let below = 10_u32.pow(decimals.len() as u32);
-                let rate: f64 = text.parse().map_err(|_| refused())?;
-                ((rate * f64::from(below)).round() as u32, below)
-            }
-            Some(_) => return Err(refused()),
-        },
-    };
-    if numerator == 0 || denominator == 0 {
-        return Err(refused());
-    }
-    Ok(Ratio { numerator, denominator })
+    text.parse().map_err(|error: NoRate| error.to_string())
 }
 
 /// What stands after --raw.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) struct RawFrames(pub(super) Format);
+pub(super) struct RawFrames(pub(super) RawFormat);
 
 pub(super) fn parse_raw(text: &str) -> Result<RawFrames, String> {
     let (size, name) = text.split_once(':').unwrap_or((text, "rgb24"));
@@ -102,7 +86,20 @@ pub(super) fn parse_raw(text: &str) -> Result<RawFrames, String> {
         .split_once(['x', 'X'])
         .and_then(|(width, height)| Some(Size { width: width.parse().ok()?, height: height.parse().ok()? }));
     let size = size.ok_or("write a size as 1920x1080, and a format as 1920x1080:yuv420p if it is not rgb24")?;
-    pixel_format(name, size).map(RawFrames).map_err(|error| error.to_string())
+    RawFormat::named(name, size).map(RawFrames).map_err(|error| error.to_string())
+}
+
+/// What stands after --raw-out: frames of another size have the same layout.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct RawName(pub(super) RawFormat);
+
+pub(super) fn parse_raw_name(name: &str) -> Result<RawName, String> {
+    let any = Size { width: 2, height: 2 };
+    RawFormat::named(name, any).map(RawName).map_err(|error| error.to_string())
+}
+
+pub(super) fn parse_quality(text: &str) -> Result<JpegQuality, String> {
+    text.parse().ok().and_then(JpegQuality::new).ok_or_else(|| "write a number from 1 to 100".to_owned())
 }
 
 #[cfg(test)]
@@ -130,8 +127,9 @@ mod tests {
 
     #[test]
     fn raw_frames_have_a_size_and_a_format() {
-        let bytes = |text| parse_raw(text).map(|raw| raw.0.frame_bytes());
+        let bytes = |text| parse_raw(text).map(|raw| raw.0.stream_bytes());
         assert_eq!(bytes("4x2"), Ok(24));
+        assert_eq!(bytes("4x2:rgba"), Ok(32));
         assert_eq!(bytes("4x2:yuv420p"), Ok(12));
         assert!(["", "4", "0x2", "4x2:rgb565"].iter().all(|text| bytes(text).is_err()));
     }
