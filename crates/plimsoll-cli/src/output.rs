@@ -25,10 +25,15 @@ pub(crate) fn line(text: impl Display) -> Ended {
     writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
 }
 
+/// Says something beside the output, on stderr. Nobody may be listening there: that never ends a run.
+pub(crate) fn aside(text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
 /// Tells on stderr of one thing that went wrong among many that did not.
 pub(crate) fn error_line(text: impl Display) {
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-    anstream::eprintln!("{red}failed:{red:#} {text}");
+    aside(format_args!("{red}failed:{red:#} {text}"));
 }
 
 /// Prints a value for other programs.
@@ -60,6 +65,14 @@ pub(crate) fn table(columns: &[(&str, CellAlignment)]) -> Table {
 /// Prints a table without the blanks that fill its lines.
 pub(crate) fn print_table(table: &Table) -> Ended {
     table.lines().try_for_each(|row| line(row.trim_end()))
+}
+
+/// How wide lines may be; `None` where they may be as long as they need to be.
+pub(crate) fn width() -> Option<u16> {
+    match std::io::stdout().is_terminal() {
+        true => Table::new().set_content_arrangement(ContentArrangement::Dynamic).width(),
+        false => width_when_piped(),
+    }
 }
 
 /// comfy-table asks the terminal itself. Elsewhere lines are as long as they need to be, unless someone says.

@@ -4,20 +4,32 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::process::ExitCode;
-use std::{io, iter};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::{io, iter, thread};
 
 use anstyle::{AnsiColor, Style};
 use plimsoll::StopSign;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::output;
 
 /// Why a command did not get to its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// Whoever read our output has seen enough, as `head` does.
     ReaderLeft,
-    /// The user stopped it.
+    /// The user stopped it, or the system did.
     Interrupted {
         /// What is left of it, and how to go on.
         left: String,
+        /// The signal that did.
+        signal: i32,
+    },
+    /// Some scores are worse than will do.
+    Missed {
+        /// Of how many images.
+        count: usize,
     },
     /// What was typed cannot be meant.
     Usage {
@@ -37,14 +49,21 @@ pub(crate) enum Stop {
 pub(crate) type Ended = Result<(), Stop>;
 
 impl Stop {
-    /// The exit code of a command that the user stopped, as shells have it.
-    pub(crate) const INTERRUPTED: i32 = 130;
+    /// What shells add to the number of the signal that ended a command.
+    const SIGNALLED: i32 = 128;
+    /// The exit code of a command that found images which will not do.
+    const MISSED: u8 = 3;
     /// The exit code of a command that was typed wrongly, as clap has it.
     const USAGE: u8 = 2;
 
     /// What was typed cannot be meant.
     pub(crate) fn usage(what: impl Display) -> Self {
         Self::Usage { what: what.to_string() }
+    }
+
+    /// The user or the system stopped it.
+    pub(crate) fn interrupted(left: String) -> Self {
+        Self::Interrupted { left, signal: SIGNAL.load(Ordering::Relaxed) }
     }
 
     /// An error that says itself what to do.
@@ -62,7 +81,7 @@ impl Stop {
     pub(crate) fn with_next(self, command: impl Display) -> Self {
         match self {
             Self::Failed { what, .. } => Self::Failed { what, next: Some(command.to_string()) },
-            Self::ReaderLeft | Self::Interrupted { .. } | Self::Usage { .. } => self,
+            Self::ReaderLeft | Self::Interrupted { .. } | Self::Missed { .. } | Self::Usage { .. } => self,
         }
     }
 }
@@ -85,35 +104,48 @@ const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) fn exit_code(ended: Ended) -> ExitCode {
     match ended {
         Ok(()) | Err(Stop::ReaderLeft) => ExitCode::SUCCESS,
-        Err(Stop::Interrupted { left }) => {
-            anstream::eprintln!("{YELLOW}stopped:{YELLOW:#} {left}");
-            ExitCode::from(Stop::INTERRUPTED as u8)
+        Err(Stop::Missed { count }) => {
+            let images = if count == 1 { "image is" } else { "images are" };
+            output::aside(format_args!("{RED}error:{RED:#} {count} {images} worse than --fail-below allows"));
+            ExitCode::from(Stop::MISSED)
+        }
+        Err(Stop::Interrupted { left, signal }) => {
+            output::aside(format_args!("{YELLOW}stopped:{YELLOW:#} {left}"));
+            ExitCode::from((Stop::SIGNALLED + signal) as u8)
         }
         Err(Stop::Usage { what }) => {
-            anstream::eprintln!("{RED}error:{RED:#} {what}");
+            output::aside(format_args!("{RED}error:{RED:#} {what}"));
             ExitCode::from(Stop::USAGE)
         }
         Err(Stop::Failed { what, next }) => {
-            anstream::eprintln!("{RED}error:{RED:#} {what}");
+            output::aside(format_args!("{RED}error:{RED:#} {what}"));
             if let Some(command) = next {
-                anstream::eprintln!("  {CYAN}try:{CYAN:#} {command}");
+                output::aside(format_args!("  {CYAN}try:{CYAN:#} {command}"));
             }
             ExitCode::FAILURE
         }
     }
 }
 
-/// The first Ctrl-C asks for an orderly end, the second ends at once.
+/// The signal that asked for an end.
+static SIGNAL: AtomicI32 = AtomicI32::new(SIGINT);
+
+/// The first Ctrl-C, SIGTERM or SIGHUP asks for an orderly end, the second ends at once.
 pub(crate) fn on_signal() -> StopSign {
     let stop = StopSign::default();
     let raised = stop.clone();
-    let handler = move || {
-        if raised.is_raised() {
-            std::process::exit(Stop::INTERRUPTED);
+    let listen = move |mut signals: Signals| {
+        for signal in signals.forever() {
+            SIGNAL.store(signal, Ordering::Relaxed);
+            if raised.is_raised() {
+                std::process::exit(Stop::SIGNALLED + signal);
+            }
+            raised.raise();
         }
-        raised.raise();
     };
-    if let Err(error) = ctrlc::set_handler(handler) {
+    let started = Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .and_then(|signals| thread::Builder::new().name("signals".to_owned()).spawn(move || listen(signals)));
+    if let Err(error) = started {
         warn(format_args!("Ctrl-C will end the run at once: {error}"));
     }
     stop
@@ -121,5 +153,5 @@ pub(crate) fn on_signal() -> StopSign {
 
 /// Tells of something that did not stop the work.
 pub(crate) fn warn(what: impl Display) {
-    anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {what}");
+    output::aside(format_args!("{YELLOW}warning:{YELLOW:#} {what}"));
 }

@@ -51,6 +51,7 @@ pub(crate) struct TaskOptions {
     pub(crate) sequence: Option<SequenceId>,
     pub(crate) holds: bool,
     pub(crate) drains: bool,
+    pub(crate) explain: bool,
 }
 
 impl<W: Workload> Task<W> {
@@ -113,6 +114,13 @@ impl<W: Workload> Task<W> {
     #[must_use]
     pub fn devices(mut self, devices: impl IntoIterator<Item = DeviceId>) -> Self {
         self.options.devices = devices.into_iter().collect();
+        self
+    }
+
+    /// Its report says why it ran where it did: [`Report::why`](plimsoll_core::scheduler::Report::why).
+    #[must_use]
+    pub fn explained(mut self) -> Self {
+        self.options.explain = true;
         self
     }
 
