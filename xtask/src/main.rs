@@ -2,6 +2,7 @@
 //! Never a dependency of the product, and depends on nothing but std, so that it builds in seconds on a fresh machine.
 
 mod browser;
+mod campaigns;
 mod components;
 mod instructions;
 mod packages;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask test [STEP...]      check everything, or only the named steps
 cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
+cargo xtask campaign [--rounds N] [NAME...]   hostile input by the hour, through all campaigns or the named ones
 cargo xtask instructions        count what the scheduler spends on a task (callgrind; installs valgrind)
 
 Steps, in order:";
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         }
         ["test", ref named @ ..] => test(named),
         ["instructions"] => instructions::count(),
+        ["campaign", ref words @ ..] => campaigns::run(words),
         ["mutate", ref options @ ..] => mutate(options),
         [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),
     };
@@ -68,5 +71,9 @@ fn print_help() {
     println!("{HELP}");
     for step in steps::ALL {
         println!("  {:8} {}", step.name, step.what);
+    }
+    println!("\nCampaigns:");
+    for campaign in campaigns::ALL {
+        println!("  {:8} {}", campaign.name, campaign.what);
     }
 }

@@ -85,6 +85,14 @@ pub(crate) fn print_table(table: &Table) -> Ended {
     table.lines().try_for_each(|row| line(row.trim_end()))
 }
 
+/// How wide lines may be; `None` where they may be as long as they need to be.
+pub(crate) fn width() -> Option<u16> {
+    match std::io::stdout().is_terminal() {
+        true => Table::new().set_content_arrangement(ContentArrangement::Dynamic).width(),
+        false => width_when_piped(),
+    }
+}
+
 /// comfy-table asks the terminal itself. Elsewhere lines are as long as they need to be, unless someone says.
 fn width_when_piped() -> Option<u16> {
     if std::io::stdout().is_terminal() {

@@ -22,10 +22,15 @@ pub(crate) enum Stop {
         /// What is left of it.
         left: String,
     },
-    /// The user stopped it.
+    /// The user stopped it, or the system did.
     Interrupted {
         /// What is left of it, and how to go on.
         left: String,
+    },
+    /// Some scores are worse than will do.
+    Missed {
+        /// Of how many images.
+        count: usize,
     },
     /// What was typed cannot be meant.
     Usage {
@@ -49,12 +54,19 @@ impl Stop {
     const BY_SIGNAL: u8 = 128;
     /// The signal that a closed pipe sends to programs that do not expect one.
     const SIGPIPE: u8 = 13;
+    /// The exit code of a command that found images which will not do.
+    const MISSED: u8 = 3;
     /// The exit code of a command that was typed wrongly, as clap has it.
     const USAGE: u8 = 2;
 
     /// What was typed cannot be meant.
     pub(crate) fn usage(what: impl Display) -> Self {
         Self::Usage { what: output::clean(what) }
+    }
+
+    /// The user or the system stopped it.
+    pub(crate) fn interrupted(left: String) -> Self {
+        Self::Interrupted { left }
     }
 
     /// An error that says itself what to do.
@@ -72,7 +84,11 @@ impl Stop {
     pub(crate) fn with_next(self, command: impl Display) -> Self {
         match self {
             Self::Failed { what, .. } => Self::Failed { what, next: Some(output::clean(command)) },
-            Self::ReaderLeft | Self::OutputClosed { .. } | Self::Interrupted { .. } | Self::Usage { .. } => self,
+            Self::ReaderLeft
+            | Self::OutputClosed { .. }
+            | Self::Interrupted { .. }
+            | Self::Missed { .. }
+            | Self::Usage { .. } => self,
         }
     }
 }
@@ -101,6 +117,11 @@ pub(crate) fn exit_code(ended: Ended) -> ExitCode {
                 output::clean(left)
             ));
             ExitCode::from(Stop::BY_SIGNAL + Stop::SIGPIPE)
+        }
+        Err(Stop::Missed { count }) => {
+            let images = if count == 1 { "image is" } else { "images are" };
+            output::aside(format_args!("{RED}error:{RED:#} {count} {images} worse than --fail-below allows"));
+            ExitCode::from(Stop::MISSED)
         }
         Err(Stop::Interrupted { left }) => {
             output::aside(format_args!("{YELLOW}stopped:{YELLOW:#} {}", output::clean(left)));

@@ -178,7 +178,7 @@ fn the_third_command_of_the_manual_works() {
          --logical-gpus 2",
     );
     let table = String::from_utf8(succeeded(done).stdout).expect("text");
-    for word in ["DEVICE", "RETRIED", "P99", "BUSY", "cpu", "gpu0", "gpu1", "40 frames in"] {
+    for word in ["DEVICE", "RETRIED", "P99", "BUSY", "cpu", "gpu0", "gpu1", "40 frames in", "is the least"] {
         assert!(table.contains(word), "no {word}: {table}");
     }
     let right = by_the_library(&video, "scale=50%");
@@ -619,6 +619,10 @@ fn figures_add_up() {
     assert_eq!((sum("dispatched"), sum("completed"), sum("failed"), sum("retried")), (60, 60, 0, 0));
     assert_eq!((sum("bytes_in"), sum("bytes_out")), (60 * 64 * 48 * 3 / 2, 60 * 32 * 24 * 3 / 2));
     assert_eq!((figures["frames"].as_u64(), devices.len()), (Some(60), 3));
+    let figure = |name: &str| figures[name].as_f64().expect(name);
+    assert!(figure("lower_bound_seconds") > 0.0 && figure("regret_seconds") >= 0.0, "{figures}");
+    let share = figure("regret_seconds") / figure("lower_bound_seconds");
+    assert!((figure("regret_share") - share).abs() < 1e-3 * share.max(1.0), "{figures}");
     for device in devices {
         assert_eq!(device["completed"], 20, "{figures}");
         let busy = device["busy_share"].as_f64().expect("a share");

@@ -131,11 +131,12 @@ fn every_metric_scores_a_pair_and_better_images_score_better() {
     }
 }
 
-/// Under a line of 64 MiB images up to 4096 x 4096 are all scored, in strips where they have to be, with the same result.
+/// Under a line of 64 MiB images up to 2048 x 2048 are all scored, in strips where they have to be, with the same result;
+/// larger ones, whose pixels alone are more, are refused with what they need.
 #[test]
 fn a_small_memory_limit_changes_how_but_not_what() {
     let folder = Folder::new();
-    for side in [256, 1024, 4096] {
+    for side in [256, 1024, 2048] {
         folder.picture(&format!("ref/{side}.png"), (side, side), 0);
         folder.picture(&format!("dist/{side}.png"), (side, side), 9);
     }
@@ -157,10 +158,15 @@ fn a_small_memory_limit_changes_how_but_not_what() {
         let is_file = |row: &&Value| row["distorted"].as_str().is_some_and(|path| path.ends_with(file));
         limited.iter().find(is_file).expect("scored")["ssim_rung"].clone()
     };
-    assert_eq!((rung_of("/256.png"), rung_of("/4096.png")), ("cpu".into(), "cpu-strip".into()));
+    assert_eq!((rung_of("/256.png"), rung_of("/2048.png")), ("cpu".into(), "cpu-strip".into()));
     let explained = stderr(&output);
-    assert!(explained.contains("refused cpu on cpu: 192.0 MiB never fits under the line of 64.0 MiB"), "{explained}");
+    assert!(explained.contains("chosen  cpu-strip on cpu") && explained.contains("refused cpu on cpu"), "{explained}");
     assert!(explained.contains("1 task on a lower rung"), "{explained}");
+    let large = ["large-a.png", "large-b.png"].map(|name| folder.picture(name, (4096, 4096), 9));
+    let output = folder.score(&words).args(["--memory-limit", "64MiB"]).args(&large).output().expect("started");
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("rows");
+    let told = rows[0]["error"].as_str().expect("refused");
+    assert!(told.contains("64.0 MiB") && told.contains("raise the memory limit to"), "{told}");
 }
 
 #[test]
@@ -389,4 +395,306 @@ fn the_report_is_a_page_that_a_browser_shows() {
         .env("NODE_PATH", modules);
     let looked = node.output().expect("node starts");
     assert!(looked.status.success(), "{}", stderr(&looked));
+}
+
+#[test]
+fn a_limit_without_its_unit_is_refused_at_once() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(1, (16, 16));
+    let output = folder.score(&["--memory-limit", "64"]).arg(reference).args(variants).output().expect("started");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("64MiB"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_fails_before_the_work() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(2, (32, 32));
+    let mut command = folder.score(&["--no-gpu", "--json", "--report"]);
+    let output = command.arg(folder.at("missing/report.html")).arg(reference).args(variants).output().expect("started");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty() && stderr(&output).contains("--report"), "{}", stderr(&output));
+}
+
+/// Runs a command of the shell with the program as `$0` and these words behind it.
+fn in_a_shell(folder: &Folder, script: &str, words: &[&std::ffi::OsStr]) -> Output {
+    let mut command = Command::new("bash");
+    OWN_SETTINGS.iter().for_each(|name| drop(command.env_remove(name)));
+    command.env("PLIMSOLL_PROFILE", folder.at("profile.toml")).args(["-c", script, env!("CARGO_BIN_EXE_plimsoll")]);
+    command.args(words).output().expect("started")
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_never_ends_a_run() {
+    let folder = Folder::new();
+    let (reference, mut variants) = folder.variants(3, (32, 32));
+    variants.push(folder.at("missing.png"));
+    let words: Vec<&std::ffi::OsStr> =
+        [reference.as_os_str()].into_iter().chain(variants.iter().map(|it| it.as_os_str())).collect();
+    for closed in ["2>&-", "2>/dev/full"] {
+        let output = in_a_shell(&folder, &format!("\"$0\" score --no-gpu --explain --json \"$@\" {closed}"), &words);
+        assert_eq!(output.status.code(), Some(1), "{closed}: one file is missing");
+        let rows: Vec<Value> =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{closed}: {error}"));
+        assert_eq!(rows.iter().filter(|row| row["ssim2"].is_f64()).count(), 3, "{closed}");
+    }
+}
+
+/// Memory that cannot be had is an error of a row, not the end of the program.
+#[test]
+fn a_small_address_space_ends_no_run() {
+    let folder = Folder::new();
+    let large = folder.picture("large.png", (3000, 2500), 3);
+    let small = folder.picture("small.png", (32, 32), 3);
+    for (file, scored) in [(&large, false), (&small, true)] {
+        let words = [file.as_os_str(), file.as_os_str()];
+        let script = "ulimit -v 240000; exec \"$0\" score --no-gpu --jobs 1 -m butteraugli --json \"$@\"";
+        let output = in_a_shell(&folder, script, &words);
+        let rows: Vec<Value> = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{file:?}: {error}, {:?}: {}", output.status, stderr(&output)));
+        assert_eq!(rows[0]["butteraugli"].is_f64(), scored, "{}", rows[0]);
+    }
+}
+
+#[test]
+fn signals_end_a_run_with_their_own_code() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(200, (300, 200));
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let output = folder.at(&format!("{signal}.csv"));
+        let mut command = folder.score(&["--no-gpu", "--jobs", "1", "--output"]);
+        let child =
+            command.arg(&output).arg(&reference).args(&variants).stderr(Stdio::piped()).spawn().expect("started");
+        let journal = folder.at(&format!("{signal}.csv.journal"));
+        let patience = Instant::now() + Duration::from_secs(60);
+        while fs::read_to_string(&journal).map_or(0, |text| text.lines().count()) < 3 {
+            assert!(Instant::now() < patience, "no rows in a minute");
+            thread::sleep(Duration::from_millis(2));
+        }
+        let pid = child.id().to_string();
+        assert!(
+            Command::new("kill").args([&format!("-{signal}"), &pid]).status().expect("kill is everywhere").success()
+        );
+        let ended = child.wait_with_output().expect("gone");
+        assert_eq!(ended.status.code(), Some(code), "{}", stderr(&ended));
+        assert!(!by_name(&output).is_empty(), "finished rows are kept");
+    }
+}
+
+#[test]
+fn a_file_that_changed_and_now_fails_replaces_its_old_score() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(2, (48, 48));
+    let output = folder.at("scores.csv");
+    let run = || {
+        let mut command = folder.score(&["--no-gpu", "--resume", "--output"]);
+        command.arg(&output).arg(&reference).args(&variants).output().expect("started")
+    };
+    assert!(run().status.success());
+    fs::write(&variants[1], b"no image any more").expect("written");
+    assert_eq!(run().status.code(), Some(1));
+    let scores = by_name(&output);
+    let of = |at: usize| scores[&variants[at].display().to_string()][0].clone();
+    assert!(!of(0).is_empty() && of(1).is_empty(), "{scores:?}");
+}
+
+#[test]
+fn rows_of_another_version_or_decoder_are_scored_again() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(3, (48, 48));
+    let output = folder.at("scores.csv");
+    let run =
+        || printed(folder.score(&["--no-gpu", "--resume", "--output"]).arg(&output).arg(&reference).args(&variants));
+    run();
+    let text = fs::read_to_string(&output).expect("there");
+    let version = text
+        .lines()
+        .nth(1)
+        .and_then(|line| line.split(',').find(|cell| cell.starts_with("plimsoll ")))
+        .expect("a version");
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[1] = lines[1].replace(version, "plimsoll 0.0.1");
+    lines[2] = lines[2].replace("png ", "libpng ");
+    fs::write(&output, lines.join("\n") + "\n").expect("written");
+    assert!(run().contains("1 from an earlier run"));
+    assert!(run().contains("3 from an earlier run"));
+}
+
+#[test]
+fn metrics_are_added_to_rows_that_are_there() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(4, (48, 48));
+    for ending in ["csv", "json", "jsonl", "parquet"] {
+        let output = folder.at(&format!("scores.{ending}"));
+        let run = |metric: &str, count: usize| {
+            let mut command = folder.score(&["--no-gpu", "--resume", "-m", metric, "--output"]);
+            printed(command.arg(&output).arg(&reference).args(&variants[..count]))
+        };
+        run("psnr", 3);
+        let summary = run("ssim", 4);
+        assert!(summary.contains("4 on cpu"), "{ending}: ssim alone is scored: {summary}");
+        let summary = run("psnr,ssim", 4);
+        assert!(summary.contains("3 from an earlier run") && summary.contains("1 on cpu"), "{ending}: {summary}");
+        assert!(run("psnr,ssim", 4).contains("4 from an earlier run"), "{ending}");
+    }
+    let text = fs::read_to_string(folder.at("scores.csv")).expect("there");
+    assert!(text.starts_with("reference,distorted,settings,width,height,bytes,bits_per_pixel,psnr,ssim,"), "{text}");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert!(reader.records().all(|row| row.is_ok_and(|row| !row[7].is_empty() && !row[8].is_empty())));
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_text_keep_rows_of_their_own_and_steer_no_terminal() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let reference = folder.picture("reference.png", (24, 24), 0);
+    let names: Vec<PathBuf> = [&b"a\xff.png"[..], b"a\xfe.png", b"red\x1b[31m.png"]
+        .iter()
+        .map(|name| folder.0.path().join(std::ffi::OsStr::from_bytes(name)))
+        .collect();
+    names.iter().for_each(|name| drop(fs::copy(&reference, name).expect("copied")));
+    let output = folder.at("scores.csv");
+    let shown = printed(folder.score(&["--no-gpu", "--output"]).arg(&output).arg(&reference).args(&names));
+    assert_eq!(by_name(&output).len(), 3, "{shown}");
+    let table = folder
+        .score(&["--no-gpu"])
+        .arg(&reference)
+        .args(&names)
+        .arg(folder.at("missing\u{7}.png"))
+        .output()
+        .expect("started");
+    let all = [&table.stdout[..], &table.stderr[..]].concat();
+    assert!(!all.contains(&0x1b) && !all.contains(&7), "{}", String::from_utf8_lossy(&all));
+}
+
+#[test]
+fn a_resumed_report_shows_all_rows() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(4, (48, 48));
+    let (output, page) = (folder.at("scores.csv"), folder.at("report.html"));
+    let run = |count: usize| {
+        let mut command = folder.score(&["--no-gpu", "--resume", "--report"]);
+        command.arg(&page).arg("--output").arg(&output).arg(&reference).args(&variants[..count]);
+        printed(&mut command);
+        fs::read_to_string(&page).expect("a page").matches("<tr id=\"row-").count()
+    };
+    assert_eq!((run(2), run(4)), (2, 4));
+}
+
+#[test]
+fn what_pairs_with_nothing_is_told_and_short_headings_are_headings() {
+    let folder = Folder::new();
+    folder.picture("ref/a.png", (24, 24), 0);
+    folder.picture("ref/lonely.png", (24, 24), 0);
+    folder.picture("dist/a.png", (24, 24), 4);
+    let output =
+        folder.score(&["--no-gpu"]).args(["ref", "dist"].map(|name| folder.at(name))).output().expect("started");
+    assert!(stderr(&output).contains("lonely.png has no variant"), "{}", stderr(&output));
+    let list = folder.at("pairs.csv");
+    let line = format!("{0}/ref/a.png,{0}/dist/a.png", folder.0.path().display());
+    fs::write(&list, format!("ref,dist\n{line}\n")).expect("written");
+    assert_eq!(rows(folder.score(&["--no-gpu", "--json", "--pairs"]).arg(&list)).len(), 1);
+}
+
+#[test]
+fn labels_make_series_and_figures() {
+    let folder = Folder::new();
+    let reference = folder.picture("reference.png", (64, 64), 0);
+    let quality =
+        |encoder: &str, quality: u32| folder.picture(&format!("{encoder}-q{quality}.png"), (64, 64), 60 / quality);
+    let variants: Vec<PathBuf> =
+        ["old", "new"].iter().flat_map(|encoder| [1, 2, 3].map(|at| quality(encoder, at))).collect();
+    let page = folder.at("report.html");
+    let mut command = folder.score(&["--no-gpu", "-m", "psnr", "--labels", "{encoder}-q{quality}", "--report"]);
+    let table = printed(command.arg(&page).arg(&reference).args(&variants));
+    assert!(table.contains("BD-RATE") && table.contains("old") && table.contains("new"), "{table}");
+    let page = fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("By series") && page.contains("data-series=\"1\""), "two series");
+    let mut command = folder.score(&["--no-gpu", "-m", "psnr", "--labels", "{encoder}-q{quality}", "--json"]);
+    let labelled = rows(command.arg(&reference).args(&variants));
+    assert_eq!((&labelled[4]["encoder"], &labelled[4]["quality"]), (&"new".into(), &"2".into()));
+}
+
+#[test]
+fn images_that_will_not_do_have_an_exit_code_of_their_own() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(3, (64, 64));
+    let code = |threshold: &str| {
+        let mut command = folder.score(&["--no-gpu", "-m", "psnr,butteraugli", "--fail-below", threshold]);
+        command.arg(&reference).args(&variants).output().expect("started").status.code()
+    };
+    assert_eq!((code("psnr=1"), code("psnr=99"), code("butteraugli=0.001")), (Some(0), Some(3), Some(3)));
+    assert_eq!((code("ssim2=80"), code("psnr")), (Some(2), Some(2)), "what is not scored, and what is no threshold");
+}
+
+#[test]
+fn many_metrics_leave_names_readable_in_a_narrow_terminal() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(2, (64, 64));
+    let names: Vec<String> =
+        variants.iter().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
+    let mut command = folder.score(&["--no-gpu", "-m", "all"]);
+    command.current_dir(folder.0.path()).env("COLUMNS", "80").arg(reference.file_name().expect("a name"));
+    let table = printed(command.args(names.iter().map(|name| format!("v/{name}"))));
+    for name in names {
+        assert!(table.lines().filter(|line| line.starts_with(&format!("v/{name}"))).count() >= 2, "{table}");
+    }
+    assert!(
+        table.lines().take_while(|line| !line.starts_with("images")).all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+}
+
+#[test]
+fn stats_tell_the_bound_and_the_regret() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(8, (96, 64));
+    let table = printed(folder.score(&["--no-gpu", "--stats"]).arg(&reference).args(&variants));
+    assert!(table.contains("lower bound") && table.contains("regret"), "{table}");
+    let output = folder
+        .score(&["--no-gpu", "--stats=json", "--json"])
+        .arg(&reference)
+        .args(&variants)
+        .output()
+        .expect("started");
+    let told = stderr(&output);
+    let stats: Value = serde_json::from_str(&told[told.find('{').expect("an object")..]).expect("figures");
+    let seconds = |name: &str| stats[name].as_f64().expect("a number");
+    assert!(
+        seconds("lower_bound_seconds") > 0.0 && seconds("lower_bound_seconds") <= seconds("elapsed_seconds"),
+        "{stats}"
+    );
+    assert_eq!(stats["devices"][0]["tasks"], 17, "8 variants and a reference loaded, 8 scored: {stats}");
+}
+
+#[test]
+fn equal_images_are_identical_and_different_ones_never_perfect() {
+    let folder = Folder::new();
+    let reference = folder.picture("reference.png", (640, 480), 0);
+    let mut pixels = image::open(&reference).expect("there").into_rgb8();
+    pixels.get_pixel_mut(7, 9).0[1] ^= 1;
+    let near = folder.at("near.png");
+    pixels.save(&near).expect("written");
+    let table = printed(folder.score(&["--no-gpu", "-m", "psnr"]).args([&reference, &reference, &near]));
+    assert_eq!(table.matches("identical").count(), 1, "{table}");
+    let scored = rows(folder.score(&["--no-gpu", "-m", "psnr", "--json"]).args([&reference, &reference, &near]));
+    let [equal, near] = [0, 1].map(|at: usize| scored[at]["psnr"].as_f64().expect("a score"));
+    assert!(near > 100.0 && near < equal, "{near} near, {equal} equal");
+}
+
+#[test]
+fn images_too_small_for_all_scales_are_told() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(2, (100, 200));
+    let table = printed(folder.score(&["--no-gpu", "-m", "ms-ssim,iwssim,psnr"]).arg(reference).args(variants));
+    assert!(table.contains("2 images below 161 pixels a side: ms-ssim") && !table.contains("side: psnr"), "{table}");
+}
+
+#[test]
+fn strict_works_without_a_gpu() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(2, (64, 64));
+    let table = printed(folder.score(&["--no-gpu", "--strict", "-m", "all"]).arg(reference).args(variants));
+    assert!(table.contains("(cpu)"), "{table}");
 }

@@ -51,6 +51,8 @@ pub enum Refusal {
     OtherDevicePicked,
     /// A rung of better quality fits, and would not be too late.
     BetterQualityFits,
+    /// A better rung fits on this device: the lower one is for when it does not.
+    BetterRungFits,
 }
 
 impl Refusal {
@@ -84,6 +86,7 @@ impl fmt::Display for Refusal {
             Self::Recalled => write!(f, "the bytes of this rung were asked back"),
             Self::OtherDevicePicked => write!(f, "the strategy picked another device"),
             Self::BetterQualityFits => write!(f, "a better quality fits"),
+            Self::BetterRungFits => write!(f, "a better rung fits on this device"),
         }
     }
 }

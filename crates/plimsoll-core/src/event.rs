@@ -173,6 +173,8 @@ pub enum What {
     Ran {
         /// Which task.
         task: TaskId,
+        /// Of which workload.
+        workload: WorkloadId,
         /// The rung.
         rung: &'static str,
         /// The device.

@@ -112,6 +112,8 @@ pub struct TaskSpec {
     pub drains: bool,
     /// The sequence it is part of: it runs where the one before it did, as long as that device is well and can take it.
     pub sequence: Option<SequenceId>,
+    /// Whether its report is to say why it ran where it did.
+    pub explain: bool,
 }
 
 impl TaskSpec {
@@ -136,6 +138,7 @@ impl TaskSpec {
             holds: false,
             drains: false,
             sequence: None,
+            explain: false,
         }
     }
 

@@ -17,6 +17,7 @@ pub mod metrics;
 mod planes;
 mod power;
 mod run;
+mod shrink;
 mod transfer;
 
 pub use image::{Image, ImageRefused, SampleKind, Samples, Shape, Size};

@@ -1,4 +1,6 @@
-//! Results of many tasks, for people and programs: [`rows`] that survive a kill, and a [`report`] to look at.
+//! Results of many tasks, for people and programs: [`rows`] that survive a kill, what they say of each [label](labels), and
+//! a [`report`] to look at.
 
+pub mod labels;
 pub mod report;
 pub mod rows;

@@ -5,10 +5,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use plimsoll_core::scheduler::{BatchOutcome, Measured, Moved, NotTaken, Report, RunId, Settled};
+use plimsoll_core::scheduler::{BatchOutcome, Measured, Moved, NotTaken, Report, RunId, SetTask, Settled};
 use plimsoll_core::{Fault, Moment, Nanos, TaskError, TaskId};
 use smallvec::SmallVec;
 
+use crate::fan_out::{Begun, Fan};
 use crate::job::{Job, OpenSession, Output};
 use crate::shared::quietly;
 use crate::task_path::{Described, Times, refused, submit_described};
@@ -90,6 +91,10 @@ pub(crate) struct Unwanted {
 pub(crate) struct Delivery {
     results: Vec<Accepted>,
     next_stages: Vec<Described>,
+    /// Tasks of one item that are submitted together.
+    next_sets: Vec<Vec<Described>>,
+    /// Stages that fanned out, for whoever gathers what comes of that.
+    fanned_out: Vec<(Arc<dyn Begun>, TaskId, Report)>,
     /// Stages that were not taken in.
     refused: Vec<(Arc<dyn Job>, TaskError)>,
     /// Dropped outside the lock: a caller's type may do anything when it goes.
@@ -113,6 +118,12 @@ impl Delivery {
                     self.next_stages.push(*next);
                     self.unwanted.push(Unwanted { _job: job, _output: None });
                 }
+                (Settled::Done(report), Output::Fan(fan)) => {
+                    let Fan { set, gathering } = *fan;
+                    self.next_sets.push(set);
+                    self.fanned_out.push((gathering, task, report));
+                    self.unwanted.push(Unwanted { _job: job, _output: None });
+                }
                 (Settled::Dropped, output) => self.unwanted.push(Unwanted { _job: job, _output: Some(output) }),
             }
         });
@@ -133,10 +144,29 @@ impl Delivery {
                 self.refused.push((job, refused(&refusal)));
             }
         }
+        for set in std::mem::take(&mut self.next_sets) {
+            self.submit_set(scheduler, now, set);
+        }
+    }
+
+    /// All tasks that an item fans out into: known as a whole, so that they are planned as one.
+    fn submit_set(&mut self, scheduler: &mut crate::Core, now: Moment, set: Vec<Described>) {
+        if set.iter().any(|(_, job)| job.is_of_an_ended_group()) {
+            return self.refused.extend(set.into_iter().map(|(_, job)| (job, TaskError::Cancelled)));
+        }
+        let readers: Vec<_> =
+            set.iter().filter(|(spec, _)| !spec.takes.is_empty()).map(|(_, job)| Arc::clone(job)).collect();
+        let set = set.into_iter().map(|(spec, job)| SetTask { spec, job, after: SmallVec::new() }).collect();
+        match scheduler.submit_all(now, set) {
+            Ok(_) => readers.iter().for_each(|reader| reader.spend_values()),
+            Err((refusal, set)) => {
+                self.refused.extend(set.into_iter().map(|SetTask { job, .. }| (job, refused(&refusal))));
+            }
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.unwanted.is_empty() && self.refused.is_empty()
+        self.results.is_empty() && self.unwanted.is_empty() && self.refused.is_empty() && self.fanned_out.is_empty()
     }
 
     pub(crate) fn hand_over(&mut self) {
@@ -146,6 +176,9 @@ impl Delivery {
             quietly(move || job.deliver(task, Ok((output, report)), another_follows));
         }
         drop(results);
+        for (gathering, stage, report) in self.fanned_out.drain(..) {
+            quietly(move || gathering.begun(stage, report));
+        }
         for (job, error) in self.refused.drain(..) {
             quietly(move || job.refuse(error));
         }

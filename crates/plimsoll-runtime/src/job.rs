@@ -11,8 +11,9 @@ use smallvec::SmallVec;
 
 use crate::backend::Backend;
 use crate::completions::CompletionQueue;
+use crate::fan_out::Fan;
 use crate::gauge::Gauge;
-use crate::pipeline::{Group, Item, Then};
+use crate::pipeline::{Following, Group, Item, Then};
 use crate::task::NamedReferences;
 use crate::task_path::{Described, Known};
 use crate::value::{AtHand, KeptBuffers, Value};
@@ -59,6 +60,8 @@ pub(crate) struct Ran {
 pub(crate) enum Output {
     Last(Box<dyn Any + Send>),
     Next(Box<Described>),
+    /// For several tasks at once.
+    Fan(Box<Fan>),
 }
 
 /// How a task ended, type-erased.
@@ -139,14 +142,38 @@ pub(crate) struct ReplyChannel<W: Workload> {
     pub(crate) known: Arc<Known<W>>,
     pub(crate) reply: Arc<CompletionQueue<Completion<W::Output>>>,
     /// The stage that follows this one, in a pipeline.
-    pub(crate) then: Option<Arc<dyn Then<W>>>,
+    pub(crate) then: Option<Arc<dyn Then<W::Output>>>,
+    /// Where the results of several tasks of one item are gathered, if this is one of them.
+    branch: Option<Box<dyn Branch<W::Output>>>,
     /// The pipeline's work that this is a stage of.
     pub(crate) group: Option<Arc<Group>>,
 }
 
+/// One of several tasks of an item.
+pub(crate) trait Branch<O>: Send + Sync {
+    fn post(&self, result: TaskResult<O>);
+}
+
 impl<W: Workload> ReplyChannel<W> {
     pub(crate) fn new(known: &Arc<Known<W>>) -> Arc<Self> {
-        Arc::new(Self { known: Arc::clone(known), reply: Arc::new(CompletionQueue::new()), then: None, group: None })
+        let reply = Arc::new(CompletionQueue::new());
+        Arc::new(Self { known: Arc::clone(known), reply, then: None, branch: None, group: None })
+    }
+
+    /// A stage of a pipeline.
+    pub(crate) fn of_stage(known: &Arc<Known<W>>, following: Following<W::Output>) -> Arc<Self> {
+        let Following { reply, then, group } = following;
+        Arc::new(Self { known: Arc::clone(known), reply, then, branch: None, group: Some(group) })
+    }
+
+    /// One of several tasks of an item: nothing is ever posted to its own queue.
+    pub(crate) fn of_branch(
+        known: &Arc<Known<W>>,
+        branch: Box<dyn Branch<W::Output>>,
+        group: &Arc<Group>,
+    ) -> Arc<Self> {
+        let (reply, group) = (Arc::new(CompletionQueue::new()), Some(Arc::clone(group)));
+        Arc::new(Self { known: Arc::clone(known), reply, then: None, branch: Some(branch), group })
     }
 
     /// Tells it from every other caller's while it lives; all stages of one pipeline's work have the same.
@@ -156,15 +183,16 @@ impl<W: Workload> ReplyChannel<W> {
 
     /// The result of a task goes to whoever asked for it; a failure of any stage ends its item there.
     pub(crate) fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
-        match &self.then {
-            Some(then) => then.fail(tag, failure, another_follows),
-            None => {
-                let is_first = self.group.as_ref().is_some_and(|group| group.item_failed());
-                self.reply.post(Completion { tag, result: Err(failure) }, another_follows);
-                if is_first && let Some(group) = &self.group {
-                    group.end();
-                }
-            }
+        if let Some(then) = &self.then {
+            return then.fail(tag, failure, another_follows);
+        }
+        Group::fail(self.group.as_deref(), || self.post(tag, Err(failure), another_follows));
+    }
+
+    fn post(&self, tag: u64, result: TaskResult<W::Output>, another_follows: bool) {
+        match &self.branch {
+            Some(branch) => branch.post(result),
+            None => self.reply.post(Completion { tag, result }, another_follows),
         }
     }
 }
@@ -230,7 +258,7 @@ impl<W: Workload> Job for TypedJob<W> {
         let output = match (&self.channel.then, self.item) {
             (Some(then), Some(item)) => {
                 let item = item.raised(Priority::of_level(self.raised.load(Ordering::Relaxed)));
-                Output::Next(Box::new(then.describe(shared, item, self.tag, output)))
+                then.follow(shared, item, self.tag, output)
             }
             _ => Output::Last(Box::new(output)),
         };
@@ -257,7 +285,7 @@ impl<W: Workload> Job for TypedJob<W> {
             }
             Err(error) => return self.channel.fail(self.tag, TaskFailure { id: Some(id), error }, another_follows),
         };
-        self.channel.reply.post(Completion { tag: self.tag, result }, another_follows);
+        self.channel.post(self.tag, result, another_follows);
     }
 
     fn raise(&self, item: u64, priority: Priority) -> bool {

@@ -22,12 +22,13 @@ use crate::monitor::LockTimes;
 use crate::pipeline::{Flow, Pipeline, RunPipeline};
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
-use crate::task::{Pin, Reference, SetMember, Task};
+use crate::task::{Reference, SetMember, Task};
 use crate::task_path::{self, Known};
 use crate::ticket::Ticket;
+use crate::uploader::Uploader;
 use crate::value::Value;
 use crate::wait::Wait;
-use crate::workload::{Content, Workload};
+use crate::workload::Workload;
 
 /// Loads every device to the line, never past it.
 ///
@@ -263,16 +264,16 @@ impl Orchestrator {
     }
 
     /// Begins work on items of a pipeline.
-    pub fn flow<First: Workload, Last: Workload>(&self, pipeline: &Pipeline<First, Last>) -> Flow<First, Last> {
+    pub fn flow<First: Workload, O, End>(&self, pipeline: &Pipeline<First, O, End>) -> Flow<First, O> {
         Flow::new(&self.shared, pipeline, self.limits)
     }
 
     /// Takes every input through a pipeline; results come as they end. Inputs are pulled while there is room.
-    pub fn run_pipeline<First: Workload, Last: Workload, I>(
+    pub fn run_pipeline<First: Workload, O, End, I>(
         &self,
-        pipeline: &Pipeline<First, Last>,
+        pipeline: &Pipeline<First, O, End>,
         inputs: I,
-    ) -> RunPipeline<First, Last, I::IntoIter>
+    ) -> RunPipeline<First, O, I::IntoIter>
     where
         I: IntoIterator<Item = Task<First>>,
     {
@@ -289,19 +290,15 @@ impl Orchestrator {
     /// needs it there, and kept before all others as long as a clone of the handle lives.
     pub fn upload<W: Workload>(
         &self,
-        _workload: &Registered<W>,
+        workload: &Registered<W>,
         reference: impl Into<Arc<W::Reference>>,
     ) -> Reference<W> {
-        let data = reference.into();
-        let key = data.key();
-        self.shared.lock().scheduler.pin(key);
-        let shared = Arc::downgrade(&self.shared);
-        let let_go = move |key| {
-            if let Some(shared) = shared.upgrade() {
-                shared.lock().scheduler.unpin(key);
-            }
-        };
-        Reference { data, key, pin: Some(Arc::new(Pin { key, let_go: Box::new(let_go) })) }
+        self.uploader().upload(workload, reference)
+    }
+
+    /// Uploads references where the orchestrator itself is not at hand.
+    pub fn uploader(&self) -> Uploader {
+        Uploader { shared: Arc::downgrade(&self.shared) }
     }
 
     /// Every rung on every device for this task as things stand, with the reason for each refusal. None, if the workload

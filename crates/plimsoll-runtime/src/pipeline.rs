@@ -3,6 +3,8 @@
 //! is where it finishes first.
 //! Invariant: items submitted and not yet taken out ≤ `items_max`, and so are their bytes, but for a single item.
 
+use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,11 +14,12 @@ use plimsoll_core::{Bytes, Moment, Priority, SubmitRefusal};
 use rustc_hash::FxHashMap;
 
 use crate::completions::CompletionQueue;
-use crate::job::{Completion, ReplyChannel, TaskFailure, TaskResult};
+use crate::fan_out::{FanOut, FanStage, Gathered};
+use crate::job::{Completion, Output, ReplyChannel, TaskFailure, TaskResult};
 use crate::orchestrator::{Limits, Registered, TaskRefused};
 use crate::shared::{Shared, quietly};
 use crate::task::Task;
-use crate::task_path::{self, Described, Known};
+use crate::task_path;
 use crate::wait::Wait;
 use crate::workload::Workload;
 
@@ -39,17 +42,44 @@ impl Item {
         ItemStage { since: self.since, stage: self.before }
     }
 
+    /// The item where this task is its next stage. Either is at least as urgent as the other.
+    pub(crate) fn next_stage<W: Workload>(self, task: &mut Task<W>) -> Self {
+        task.options.priority = task.options.priority.max(self.priority);
+        Self { priority: task.options.priority, before: self.before.saturating_add(1), ..self }
+    }
+
     /// The same, at least this urgent.
     pub(crate) fn raised(self, priority: Priority) -> Self {
         Self { priority: self.priority.max(priority), ..self }
     }
 }
 
-/// The stage that follows one of workload `W`.
-pub(crate) trait Then<W: Workload>: Send + Sync {
-    /// The next task of an item, made from what the last one gave.
-    fn describe(&self, shared: &Shared, item: Item, tag: u64, output: W::Output) -> Described;
+/// The stage that follows one whose tasks give `O`.
+pub(crate) trait Then<O>: Send + Sync {
+    /// The next task of an item, or several, made from what the last one gave.
+    fn follow(&self, shared: &Shared, item: Item, tag: u64, output: O) -> Output;
     fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool);
+}
+
+/// What comes after a stage whose tasks give `O`: another stage, or the end.
+pub(crate) struct Following<O> {
+    pub(crate) reply: Arc<CompletionQueue<Completion<O>>>,
+    pub(crate) then: Option<Arc<dyn Then<O>>>,
+    pub(crate) group: Arc<Group>,
+}
+
+impl<O> Following<O> {
+    /// Another stage follows; nothing is ever posted to this one's own queue.
+    fn stage(then: Arc<dyn Then<O>>, group: Arc<Group>) -> Self {
+        Self { reply: Arc::new(CompletionQueue::new()), then: Some(then), group }
+    }
+
+    /// An item failed before its last stage.
+    pub(crate) fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
+        Group::fail(Some(&*self.group), || {
+            self.reply.post(Completion { tag, result: Err(failure) }, another_follows);
+        });
+    }
 }
 
 struct Stage<N: Workload, F> {
@@ -57,13 +87,12 @@ struct Stage<N: Workload, F> {
     channel: Arc<ReplyChannel<N>>,
 }
 
-impl<W: Workload, N: Workload, F: Fn(W::Output) -> Task<N> + Send + Sync> Then<W> for Stage<N, F> {
-    fn describe(&self, shared: &Shared, item: Item, tag: u64, output: W::Output) -> Described {
+impl<O, N: Workload, F: Fn(O) -> Task<N> + Send + Sync> Then<O> for Stage<N, F> {
+    fn follow(&self, shared: &Shared, item: Item, tag: u64, output: O) -> Output {
         let mut task = (self.make)(output);
-        task.options.priority = task.options.priority.max(item.priority);
-        let item = Item { priority: task.options.priority, before: item.before.saturating_add(1), ..item };
+        let item = item.next_stage(&mut task);
         let (spec, job) = task_path::describe(shared, &self.channel, task, tag, Some(item));
-        (spec, job)
+        Output::Next(Box::new((spec, job)))
     }
 
     fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
@@ -84,9 +113,14 @@ impl Group {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// An item failed; says whether that is the first, and ends them all.
-    pub(crate) fn item_failed(&self) -> bool {
-        self.on_failure == OnFailure::EndAll && !self.ended.swap(true, Ordering::AcqRel)
+    /// Tells of a failure; the first one ends a group of which that was asked.
+    pub(crate) fn fail(group: Option<&Self>, tell: impl FnOnce()) {
+        let ends = |group: &&Self| group.on_failure == OnFailure::EndAll && !group.ended.swap(true, Ordering::AcqRel);
+        let ended = group.filter(ends);
+        tell();
+        if let Some(group) = ended {
+            group.end();
+        }
     }
 
     /// Ends all tasks of the group. What a slot is about to submit for it is refused from now on.
@@ -121,14 +155,22 @@ pub enum OnFailure {
 /// squares.sort();
 /// assert_eq!(squares, [1, 4, 9]);
 /// ```
-pub struct Pipeline<First: Workload, Last: Workload> {
-    last: Arc<Known<Last>>,
-    /// Links all stages to the channel of the last one.
-    link: Arc<Link<First, Last>>,
+pub struct Pipeline<First: Workload, O, End = Open> {
+    /// Links all stages to what comes after the last one.
+    link: Arc<Link<First, O>>,
     limits: FlowLimits,
+    end: PhantomData<End>,
 }
 
-type Link<First, Last> = dyn Fn(Arc<ReplyChannel<Last>>) -> Arc<ReplyChannel<First>> + Send + Sync;
+type Link<First, O> = dyn Fn(Following<O>) -> Arc<ReplyChannel<First>> + Send + Sync;
+
+/// A pipeline to which a stage can be added.
+#[derive(Copy, Clone, Debug)]
+pub enum Open {}
+
+/// A pipeline whose last stage fans out: what its tasks give is gathered, and ends the item.
+#[derive(Copy, Clone, Debug)]
+pub enum Closed {}
 
 #[derive(Copy, Clone, Debug)]
 struct FlowLimits {
@@ -137,33 +179,76 @@ struct FlowLimits {
     on_failure: OnFailure,
 }
 
-impl<W: Workload> Pipeline<W, W> {
+impl<W: Workload> Pipeline<W, W::Output> {
     /// A pipeline of one stage.
     pub fn of(workload: &Registered<W>) -> Self {
         let limits = FlowLimits { items: ITEMS_MAX, bytes: Bytes::MAX, on_failure: OnFailure::default() };
-        Self { last: Arc::clone(&workload.known), link: Arc::new(|last| last), limits }
+        let known = Arc::clone(&workload.known);
+        let link = move |following| ReplyChannel::of_stage(&known, following);
+        Self { link: Arc::new(link), limits, end: PhantomData }
     }
 }
 
-impl<First: Workload, Last: Workload> Pipeline<First, Last> {
+impl<First: Workload, O: Send + 'static> Pipeline<First, O> {
     /// One more stage: its task is made, where the stage before it ended, from what that gave. It is routed by itself, and
     /// steps down its own ladder.
     #[must_use]
     pub fn then<N: Workload>(
         self,
         workload: &Registered<N>,
-        make: impl Fn(Last::Output) -> Task<N> + Send + Sync + 'static,
-    ) -> Pipeline<First, N> {
-        let (known, before, make) = (self.last, self.link, Arc::new(make));
-        let link = move |channel: Arc<ReplyChannel<N>>| {
-            let group = channel.group.clone();
-            let then: Arc<dyn Then<Last>> = Arc::new(Stage { make: Arc::clone(&make), channel });
-            let reply = Arc::new(CompletionQueue::new());
-            before(Arc::new(ReplyChannel { known: Arc::clone(&known), reply, then: Some(then), group }))
-        };
-        Pipeline { last: Arc::clone(&workload.known), link: Arc::new(link), limits: self.limits }
+        make: impl Fn(O) -> Task<N> + Send + Sync + 'static,
+    ) -> Pipeline<First, N::Output> {
+        let (known, make) = (Arc::clone(&workload.known), Arc::new(make));
+        self.before(move |following: Following<N::Output>| {
+            let group = Arc::clone(&following.group);
+            let channel = ReplyChannel::of_stage(&known, following);
+            Following::stage(Arc::new(Stage { make: Arc::clone(&make), channel }), group)
+        })
     }
 
+    /// A last stage of several tasks at once, of any workloads, made from what the stage before it gave. They are submitted
+    /// as one known set, so that which goes where is planned together; what they give is gathered. One that fails costs
+    /// the others nothing.
+    ///
+    /// ```
+    /// use plimsoll_runtime::{FanOut, Orchestrator, Pipeline, Task, workload};
+    /// let orchestrator = Orchestrator::builder().cpu(2).build();
+    /// let parse = orchestrator.register(workload::function("parse", |text: &String| text.parse::<u64>()));
+    /// let [twice, thrice] = [2, 3].map(|by| {
+    ///     orchestrator.register(workload::function("times", move |n: &u64| Ok::<_, std::io::Error>(n * by)))
+    /// });
+    /// let pipeline = Pipeline::of(&parse).fan_out(move |n| {
+    ///     FanOut::new(n).task(&twice, Task::new(n), |done| done.output).task(&thrice, Task::new(n), |done| done.output)
+    /// });
+    /// let done = orchestrator.run_pipeline(&pipeline, [Task::new("7".to_owned())]).next().unwrap()?;
+    /// assert_eq!(done.output.kept, 7);
+    /// assert_eq!(done.output.results.into_iter().flatten().collect::<Vec<_>>(), [14, 21]);
+    /// # Ok::<(), plimsoll_runtime::TaskFailure>(())
+    /// ```
+    #[must_use]
+    pub fn fan_out<K: Send + 'static, R: Send + 'static>(
+        self,
+        make: impl Fn(O) -> FanOut<K, R> + Send + Sync + 'static,
+    ) -> Pipeline<First, Gathered<K, R>, Closed> {
+        let make = Arc::new(make);
+        self.before(move |following: Following<Gathered<K, R>>| {
+            let group = Arc::clone(&following.group);
+            Following::stage(Arc::new(FanStage::new(Arc::clone(&make), following)), group)
+        })
+    }
+
+    /// The same stages, with another behind them.
+    fn before<N, End>(
+        self,
+        stage: impl Fn(Following<N>) -> Following<O> + Send + Sync + 'static,
+    ) -> Pipeline<First, N, End> {
+        let before = self.link;
+        let link = move |following| before(stage(following));
+        Pipeline { link: Arc::new(link), limits: self.limits, end: PhantomData }
+    }
+}
+
+impl<First: Workload, O, End> Pipeline<First, O, End> {
     /// How many items are under way at once at the most: submitted, and their results not taken out.
     #[must_use]
     pub fn items_max(mut self, items: usize) -> Self {
@@ -196,10 +281,10 @@ pub struct ItemResult<O> {
 }
 
 /// Items on their way through a pipeline. Dropping it cancels what has not ended.
-pub struct Flow<First: Workload, Last: Workload> {
+pub struct Flow<First: Workload, O> {
     shared: Arc<Shared>,
     first: Arc<ReplyChannel<First>>,
-    last: Arc<ReplyChannel<Last>>,
+    reply: Arc<CompletionQueue<Completion<O>>>,
     group: Arc<Group>,
     limits: FlowLimits,
     submit_wait_max: Duration,
@@ -209,17 +294,16 @@ pub struct Flow<First: Workload, Last: Workload> {
     next: u64,
 }
 
-impl<First: Workload, Last: Workload> Flow<First, Last> {
-    pub(crate) fn new(shared: &Arc<Shared>, pipeline: &Pipeline<First, Last>, limits: Limits) -> Self {
+impl<First: Workload, O> Flow<First, O> {
+    pub(crate) fn new<End>(shared: &Arc<Shared>, pipeline: &Pipeline<First, O, End>, limits: Limits) -> Self {
         let (weak, on_failure) = (Arc::downgrade(shared), pipeline.limits.on_failure);
         let group = Arc::new(Group { shared: weak, on_failure, ended: AtomicBool::new(false) });
         let reply = Arc::new(CompletionQueue::new());
-        let (known, of) = (Arc::clone(&pipeline.last), Some(Arc::clone(&group)));
-        let last = Arc::new(ReplyChannel { known, reply, then: None, group: of });
+        let following = Following { reply: Arc::clone(&reply), then: None, group: Arc::clone(&group) };
         Self {
             shared: Arc::clone(shared),
-            first: (pipeline.link)(Arc::clone(&last)),
-            last,
+            first: (pipeline.link)(following),
+            reply,
             group,
             limits: pipeline.limits,
             submit_wait_max: limits.submit_wait_max,
@@ -272,28 +356,37 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
     }
 
     /// A result, if one is there.
-    pub fn poll(&mut self) -> Option<ItemResult<Last::Output>> {
-        let completion = self.last.reply.take()?;
+    pub fn poll(&mut self) -> Option<ItemResult<O>> {
+        let completion = self.reply.take()?;
+        Some(self.take_out(completion))
+    }
+
+    /// The next result; `None` if nothing is outstanding. Works on any async runtime.
+    pub async fn next(&mut self) -> Option<ItemResult<O>> {
+        if self.under_way.is_empty() {
+            return None;
+        }
+        let completion = poll_fn(|context| self.reply.poll(context)).await;
         Some(self.take_out(completion))
     }
 
     /// Waits for a result, at most this long. `None` if none came, or if nothing is outstanding.
-    pub fn wait(&mut self, at_most: Duration) -> Option<ItemResult<Last::Output>> {
+    pub fn wait(&mut self, at_most: Duration) -> Option<ItemResult<O>> {
         if self.under_way.is_empty() {
             return None;
         }
-        let completion = self.last.reply.wait(Wait::at_most(at_most))?;
+        let completion = self.reply.wait(Wait::at_most(at_most))?;
         Some(self.take_out(completion))
     }
 
-    fn take_out(&mut self, Completion { tag, result }: Completion<Last::Output>) -> ItemResult<Last::Output> {
+    fn take_out(&mut self, Completion { tag, result }: Completion<O>) -> ItemResult<O> {
         self.bytes -= self.under_way.remove(&tag).unwrap_or_default();
         ItemResult { item: tag, result }
     }
 
     /// Makes an item at least this urgent, and all its stages to come.
     pub fn raise(&self, item: u64, priority: Priority) {
-        let address = self.last.address();
+        let address = Arc::as_ptr(&self.group).addr();
         let mut state = self.shared.lock();
         let now = self.shared.now();
         state.scheduler.raise_those(now, priority, |job| job.reply_address() == address && job.raise(item, priority));
@@ -306,9 +399,9 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
     }
 }
 
-impl<First: Workload, Last: Workload> Drop for Flow<First, Last> {
+impl<First: Workload, O> Drop for Flow<First, O> {
     fn drop(&mut self) {
-        let arrived = self.last.reply.close();
+        let arrived = self.reply.close();
         if self.under_way.len() > arrived.len() {
             self.group.end();
         }
@@ -319,21 +412,21 @@ impl<First: Workload, Last: Workload> Drop for Flow<First, Last> {
 
 /// The results of a pipeline over all items of an iterator, as they end. Inputs are pulled while there is room.
 #[must_use = "nothing runs until results are asked for"]
-pub struct RunPipeline<First: Workload, Last: Workload, I> {
-    flow: Flow<First, Last>,
+pub struct RunPipeline<First: Workload, O, I> {
+    flow: Flow<First, O>,
     inputs: I,
     waiting: Option<Task<First>>,
     refused: Option<TaskFailure>,
     exhausted: bool,
 }
 
-impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> RunPipeline<First, Last, I> {
-    pub(crate) fn new(flow: Flow<First, Last>, inputs: I) -> Self {
+impl<First: Workload, O, I: Iterator<Item = Task<First>>> RunPipeline<First, O, I> {
+    pub(crate) fn new(flow: Flow<First, O>, inputs: I) -> Self {
         Self { flow, inputs, waiting: None, refused: None, exhausted: false }
     }
 
     /// The same results with the number of their item.
-    pub fn numbered(mut self) -> impl Iterator<Item = ItemResult<Last::Output>> {
+    pub fn numbered(mut self) -> impl Iterator<Item = ItemResult<O>> {
         std::iter::from_fn(move || self.next_numbered())
     }
 
@@ -357,7 +450,7 @@ impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> RunPipeli
         }
     }
 
-    fn next_numbered(&mut self) -> Option<ItemResult<Last::Output>> {
+    fn next_numbered(&mut self) -> Option<ItemResult<O>> {
         loop {
             self.fill();
             if let Some(result) = self.flow.wait(LOOK_AGAIN) {
@@ -371,10 +464,10 @@ impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> RunPipeli
     }
 }
 
-impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> Iterator for RunPipeline<First, Last, I> {
-    type Item = TaskResult<Last::Output>;
+impl<First: Workload, O, I: Iterator<Item = Task<First>>> Iterator for RunPipeline<First, O, I> {
+    type Item = TaskResult<O>;
 
-    fn next(&mut self) -> Option<TaskResult<Last::Output>> {
+    fn next(&mut self) -> Option<TaskResult<O>> {
         self.next_numbered().map(|each| each.result)
     }
 }

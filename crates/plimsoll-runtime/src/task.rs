@@ -53,6 +53,7 @@ pub(crate) struct TaskOptions {
     pub(crate) drains: bool,
     /// Whoever submits it has a claim to what it will keep.
     pub(crate) is_claimed: bool,
+    pub(crate) explain: bool,
 }
 
 impl<W: Workload> Task<W> {
@@ -115,6 +116,13 @@ impl<W: Workload> Task<W> {
     #[must_use]
     pub fn devices(mut self, devices: impl IntoIterator<Item = DeviceId>) -> Self {
         self.options.devices = devices.into_iter().collect();
+        self
+    }
+
+    /// Its report says why it ran where it did: [`Report::why`](plimsoll_core::scheduler::Report::why).
+    #[must_use]
+    pub fn explained(mut self) -> Self {
+        self.options.explain = true;
         self
     }
 

@@ -118,6 +118,7 @@ pub(crate) fn describe<W: Workload>(
         holds: options.holds,
         drains: options.drains,
         sequence: options.sequence,
+        explain: options.explain,
     };
     let (channel, stopped, raised) = (Arc::clone(channel), AtomicBool::new(false), AtomicU8::new(0));
     (spec, Arc::new(TypedJob { channel, input, references, values, tag, item, raised, stopped }))

@@ -24,6 +24,7 @@ pub mod bench;
 pub mod frames;
 pub mod machine;
 pub mod profile;
+pub mod regret;
 pub mod score;
 mod stop;
 
@@ -44,11 +45,11 @@ pub use plimsoll_image as image;
 pub use plimsoll_runtime::profile_file::ProfileFile;
 pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
-    Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Fence,
-    FenceState, Flow, Grant, GrantRequest, Held, Inbox, ItemResult, Kernel, Launch, Listener, NotGranted, OnFailure,
-    Orchestrator, Ordered, POISON, PendingGrant, Pipeline, Prepared, Readback, Recall, Reference, Registered, RunAll,
-    RunPipeline, Session, SetMember, SetRefused, Shutdown, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin,
-    Value, Words, Workload, read_floats, workload,
+    Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, FanOut,
+    Fence, FenceState, Flow, Gathered, Grant, GrantRequest, Held, Inbox, ItemResult, Kernel, Launch, Listener,
+    NotGranted, OnFailure, Orchestrator, Ordered, POISON, PendingGrant, Pipeline, Prepared, Readback, Recall,
+    Reference, Registered, RunAll, RunPipeline, Session, SetMember, SetRefused, Shutdown, Task, TaskFailure,
+    TaskRefused, TaskResult, Ticket, Twin, Uploader, Value, Words, Workload, read_floats, workload,
 };
 
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 
 use smallvec::SmallVec;
 
+use super::choose::Assessed;
 use super::state::Planned;
 use super::{Host, Scheduler};
 use crate::error::SubmitRefusal;
@@ -96,11 +97,16 @@ impl<H: Host> Scheduler<H> {
         let estimates = rungs.filter_map(|(at, rung)| {
             let cell = self.workloads.cell(spec.workload, rung.name, device);
             let assessed = self.assess(now, spec, None, at, device, cell).ok()?;
-            assessed.fits.then_some((rung.quality, assessed.estimate))
+            assessed.fits.then_some((rung.quality, assessed))
         });
         let estimates: SmallVec<[_; 4]> = estimates.collect();
         let best = estimates.iter().map(|(quality, _)| *quality).max()?;
-        let of_best = estimates.iter().filter(|(quality, estimate)| *quality == best && estimate.measured);
-        of_best.map(|(_, estimate)| estimate.occupies()).min()
+        let mut of_best = estimates.iter().filter(|(quality, _)| *quality == best).map(|(_, assessed)| assessed);
+        let costs = |assessed: &Assessed| assessed.estimate.measured.then(|| assessed.estimate.occupies());
+        // Where one fits now, those below it are not taken.
+        match of_best.clone().find(|assessed| assessed.fits_now) {
+            Some(first) => costs(first),
+            None => of_best.by_ref().filter_map(costs).min(),
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::ledger::Shortfall;
 use crate::residency::{PreparedKey, Presence};
 use crate::sessions::SessionKey;
 use crate::task::TaskSpec;
-use crate::{Bytes, DeviceId, Moment, Nanos, Rung, TaskId};
+use crate::{Bytes, DeviceId, Moment, Nanos, Quality, Rung, TaskId};
 
 /// What a task is guessed to take when nothing was measured anywhere: long enough that a queue of them is spread, short
 /// enough that the first real figure soon corrects it.
@@ -104,6 +104,8 @@ pub(super) struct Possible {
     exploring: u32,
     /// Its memory is there, or will be once runs here have ended: others do not keep it from us.
     pub(super) fits: bool,
+    /// Its memory is there now.
+    pub(super) fits_now: bool,
 }
 
 /// What a rung would cost on a device.
@@ -111,12 +113,13 @@ pub(super) struct Assessed {
     pub(super) estimate: Estimate,
     pub(super) exploring: u32,
     pub(super) fits: bool,
+    pub(super) fits_now: bool,
 }
 
 impl Assessed {
     fn on(self, rung: usize, device: DeviceId) -> Possible {
-        let Self { estimate, exploring, fits } = self;
-        Possible { choice: Choice { rung, device, estimate }, exploring, fits }
+        let Self { estimate, exploring, fits, fits_now } = self;
+        Possible { choice: Choice { rung, device, estimate }, exploring, fits, fits_now }
     }
 }
 
@@ -135,7 +138,29 @@ impl<H: Host> Scheduler<H> {
             candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
         });
         let chosen = self.pick(spec, &possible).map(|chosen| chosen.choice);
-        for Possible { choice, .. } in &possible {
+        self.compare(spec, &possible, chosen, &mut candidates);
+        candidates
+    }
+
+    /// The same for a task that starts: what it starts as is the choice, whatever else would be chosen now.
+    pub(super) fn why_started(&self, now: Moment, task: TaskId, chosen: Choice) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        let Some(state) = self.tasks.get(task) else { return candidates };
+        let mut possible = self.possibilities(now, &state.spec, Some(state), |rung, device, refusal| {
+            candidates.push(Candidate { rung, device, estimate: None, refusal: Some(refusal) });
+        });
+        let name = state.spec.ladder.rungs()[chosen.rung].name;
+        let is_chosen = |rung: &str, device: DeviceId| (rung, device) == (name, chosen.device);
+        possible.retain(|each| (each.choice.rung, each.choice.device) != (chosen.rung, chosen.device));
+        candidates.retain(|candidate| !is_chosen(candidate.rung, candidate.device));
+        possible.push(Possible { choice: chosen, exploring: 0, fits: true, fits_now: true });
+        self.compare(&state.spec, &possible, Some(chosen), &mut candidates);
+        candidates
+    }
+
+    /// Adds what is possible, each with why it is not the choice. The choice comes first.
+    fn compare(&self, spec: &TaskSpec, possible: &Possibles, chosen: Option<Choice>, candidates: &mut Vec<Candidate>) {
+        for Possible { choice, .. } in possible {
             let home = spec.sequence.and_then(|sequence| self.sequences.home(sequence));
             let refusal = chosen.filter(|best| best != choice).map(|best| {
                 let later = choice.estimate.finish() - best.estimate.finish();
@@ -149,7 +174,6 @@ impl<H: Host> Scheduler<H> {
             candidates.push(Candidate { rung, device: choice.device, estimate: Some(choice.estimate), refusal });
         }
         candidates.sort_by_key(|candidate| candidate.refusal.is_some());
-        candidates
     }
 
     /// The choice for a task, or nothing if every candidate is refused.
@@ -205,20 +229,19 @@ impl<H: Host> Scheduler<H> {
         refusals
     }
 
-    /// Every rung of a task that one device could take, but for fallbacks that were never measured.
+    /// Every rung of a task that one device could take, but for fallbacks that were never measured or are not needed.
     pub(super) fn choices_on(&self, now: Moment, task: TaskId, device: DeviceId) -> SmallVec<[Choice; 4]> {
-        let mut choices = SmallVec::new();
-        let Some(state) = self.tasks.get(task) else { return choices };
+        let Some(state) = self.tasks.get(task) else { return SmallVec::new() };
+        let mut possible = Possibles::new();
         for (at, rung) in state.spec.ladder.rungs().iter().enumerate() {
             let cell = self.workloads.cell(state.spec.workload, rung.name, device);
-            let Ok(Assessed { estimate, .. }) = self.assess(now, &state.spec, Some(state), at, device, cell) else {
-                continue;
-            };
-            if estimate.measured || choices.is_empty() {
-                choices.push(Choice { rung: at, device, estimate });
+            let Ok(assessed) = self.assess(now, &state.spec, Some(state), at, device, cell) else { continue };
+            if assessed.estimate.measured || possible.is_empty() {
+                possible.push(assessed.on(at, device));
             }
         }
-        choices
+        drop_fallbacks(&state.spec, &mut possible, |_, _, _| {});
+        possible.iter().map(|possible| possible.choice).collect()
     }
 
     pub(super) fn possibilities(
@@ -248,6 +271,7 @@ impl<H: Host> Scheduler<H> {
             possible = self.reopen_last_rung(now, spec, &mut closed);
         }
         closed.into_iter().for_each(|(at, device, refusal)| refuse(spec.ladder.rungs()[at].name, device, refusal));
+        drop_fallbacks(spec, &mut possible, &mut refuse);
         guess_unmeasured(&mut possible);
         keep_best_quality(now, spec, &mut possible, refuse);
         possible
@@ -368,6 +392,7 @@ impl<H: Host> Scheduler<H> {
         Ok(Assessed {
             estimate,
             exploring: cell.map_or(0, |cell| cell.exploring),
+            fits_now: memory.is_none(),
             fits: !self.is_held_by_others(device, self.beside_own_session(spec, rung, bytes)),
         })
     }
@@ -531,6 +556,26 @@ fn earliest(possible: &Possibles) -> Option<Choice> {
     possible.iter().map(|possible| &possible.choice).min_by_key(|choice| choice.order()).copied()
 }
 
+/// Drops each rung below another that fits on the same device now: a workload lists it for when the better one does not.
+/// Figures are no argument. Those of a busy machine may say that the lower rung is quicker, and would go on saying so,
+/// because the better one is then never measured again.
+fn drop_fallbacks(spec: &TaskSpec, possible: &mut Possibles, mut refuse: impl FnMut(&'static str, DeviceId, Refusal)) {
+    let rungs = spec.ladder.rungs();
+    let mut best: SmallVec<[(DeviceId, Quality); 8]> = SmallVec::new();
+    // Possibilities come rung by rung, best first.
+    possible.retain(|each| {
+        let (device, rung) = (each.choice.device, &rungs[each.choice.rung]);
+        if best.iter().any(|(on, quality)| *on == device && *quality == rung.quality) {
+            refuse(rung.name, device, Refusal::BetterRungFits);
+            return false;
+        }
+        if each.fits_now {
+            best.push((device, rung.quality));
+        }
+        true
+    });
+}
+
 /// Fills in `run` where nothing was measured. A device that nobody has tried counts as fast as the fastest known one;
 /// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred. So
 /// does a rung below another on the same device: a workload lists it for when the better one does not fit.
@@ -581,7 +626,12 @@ mod tests {
     fn possible(rung: usize, device: u16, measured: Option<Nanos>) -> Possible {
         let run = measured.unwrap_or_default();
         let estimate = Estimate { run, measured: measured.is_some(), ..Estimate::default() };
-        Possible { choice: Choice { rung, device: DeviceId(device), estimate }, exploring: 0, fits: true }
+        Possible {
+            choice: Choice { rung, device: DeviceId(device), estimate },
+            exploring: 0,
+            fits: true,
+            fits_now: true,
+        }
     }
 
     #[test]

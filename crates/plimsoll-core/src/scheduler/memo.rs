@@ -159,7 +159,8 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Remembers these candidates, if another task of this kind is to be expected, and nothing but queues, free bytes and
-    /// times can change them: none is closed by a failure that will be forgotten, or about to be tried.
+    /// times can change them: none is closed by a failure that will be forgotten, about to be tried, or there only
+    /// because a better one does not fit now.
     pub(super) fn remember_candidates(&mut self, task: TaskId, possible: &Possibles) {
         let Some(state) = self.tasks.get(task).filter(|state| Self::is_plain(state)) else { return };
         if !self.memos.saw(&state.spec.ladder) {
@@ -167,6 +168,7 @@ impl<H: Host> Scheduler<H> {
         }
         let holds = guesses_hold(possible)
             && !possible.is_empty()
+            && possible.iter().all(|each| each.fits_now)
             && !state.spec.ladder.has_several_qualities()
             && !self.has_failed_anywhere(&state.spec)
             && self.memos.position(&state.spec).is_none();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 use super::state::{HeldSession, Phase, Run, RunId, TaskState};
-use super::{Host, Moved, Scheduler};
+use super::{Candidate, Host, Moved, Scheduler};
 use crate::error::Attempt;
 use crate::event::{End, What};
 use crate::sessions::Warm;
@@ -90,6 +90,9 @@ pub struct Report {
     pub reference_hits: u32,
     /// References that had to be prepared.
     pub reference_misses: u32,
+    /// Every rung on every device as it stood when the task started, if that was asked for; the one that ran comes first.
+    #[serde(skip)]
+    pub why: Vec<Candidate>,
 }
 
 /// What becomes of the run's result.
@@ -282,6 +285,7 @@ impl<H: Host> Scheduler<H> {
     fn succeed(&mut self, now: Moment, run: &Run, id: TaskId, measured: Measured) -> Settled {
         let Some(task) = self.tasks.get_mut(id) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
+        let why = task.why.take().map_or_else(Vec::new, |why| *why);
         let (ready_at, references) = (task.ready_at, task.spec.references.len() as u32);
         let (takes, was_asked_for) = (std::mem::take(&mut task.spec.takes), task.was_asked_for());
         if task.spec.holds {
@@ -296,9 +300,10 @@ impl<H: Host> Scheduler<H> {
         self.tasks.discard(id);
         self.no_longer_makes(id);
         let (rung, device, units) = (run.session.key.rung, run.device, run.units);
+        let workload = run.session.key.workload;
         let (bring, open) = (measured.bring, measured.open.unwrap_or_default());
         let peak = measured.peak.unwrap_or_default();
-        self.note(now, || What::Ran { task: id, rung, device, units, bring, open, run: measured.run, peak });
+        self.note(now, || What::Ran { task: id, workload, rung, device, units, bring, open, run: measured.run, peak });
         self.note(now, || What::Ended { task: id, end: End::Done });
         let report = Report {
             device,
@@ -312,6 +317,7 @@ impl<H: Host> Scheduler<H> {
             bytes_peak: measured.peak,
             reference_hits: references.saturating_sub(measured.brought),
             reference_misses: measured.brought,
+            why,
         };
         if !takes.is_empty() {
             self.no_longer_reads(now, id, &takes);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use super::trust::Trust;
-use super::{DeviceSpec, Estimate, Host};
+use super::{Candidate, DeviceSpec, Estimate, Host};
 use crate::error::{Attempt, Setback};
 use crate::health::{Ailment, Health};
 use crate::ledger::LeaseId;
@@ -248,6 +248,8 @@ pub(super) struct TaskState<J> {
     pub(super) remakes: Option<ValueId>,
     /// It only takes what the session of its sequence holds out of it. Nobody asked for this task either.
     pub(super) leaves: bool,
+    /// Why it started where it did, if that was to be kept.
+    pub(super) why: Option<Box<Vec<Candidate>>>,
 }
 
 /// A wait for memory: for this rung, in this device's queue.

@@ -338,6 +338,7 @@ impl<H: Host> Scheduler<H> {
         let declared = self.declared(device, &state.spec, rung);
         let needs = self.needs(device, &state.spec, rung);
         let (leaves, hold) = (state.leaves, state.spec.sequence.filter(|_| state.spec.holds));
+        let why = state.spec.explain.then(|| self.why_started(now, task, Choice { rung: at, device, estimate }));
         let mut discards = Discards::default();
         let Some(lease) = self.reserve(now, device, &needs, &mut discards) else {
             self.discarded.extend(discards);
@@ -380,6 +381,9 @@ impl<H: Host> Scheduler<H> {
         let warm = matches!(session, SessionTurn::Warm(_));
         let warmth = Warmth { warm, hits, misses: references.len() as u16 - hits };
         let job = self.is_under_way(now, task, run, name, device, warmth)?;
+        if let (Some(why), Some(state)) = (why, self.tasks.get_mut(task)) {
+            state.why = Some(Box::new(why));
+        }
         let on = self.device(device);
         if on.has_free_slot() && !on.queue.is_empty() {
             self.wakes = self.wakes.with(device);

@@ -20,6 +20,12 @@ pub enum DecodeError {
         /// What the system said.
         reason: io::Error,
     },
+    /// A pipe, a socket or a device, which may have no end: save what it gives to a file.
+    #[error("{}: a pipe or a device, not a file; save what it gives to a file first", path.display())]
+    NoFile {
+        /// What was given.
+        path: PathBuf,
+    },
     /// The file is longer than any image that is taken.
     #[error("{}: longer than the {max} bytes that are read at most", path.display(), max = super::FILE_BYTES_MAX)]
     FileTooLarge {
@@ -72,7 +78,7 @@ pub enum DecodeError {
     #[error(transparent)]
     Refused(#[from] ImageRefused),
     /// The system has no memory left: free some, or read fewer images at once.
-    #[error("no memory for {bytes} bytes of samples")]
+    #[error("no memory for {bytes} bytes; free some, or score fewer images at once (--jobs)")]
     OutOfMemory {
         /// What was asked for.
         bytes: u64,

@@ -60,6 +60,14 @@ pub(super) fn open(bytes: &[u8], limits: Limits, profiles: Profiles) -> Result<O
     Ok(Opened { facts, pixels: Box::new(move || pixels(image, rest, size, channels, bits > 8)) })
 }
 
+/// The size in the header, and whether samples have more than eight bits.
+pub(super) fn stored_size(bytes: &[u8]) -> Result<(Size, bool), DecodeError> {
+    let limits = Limits { format: Format::Jxl, file: bytes.len() as u64, bytes_max: u64::MAX };
+    let (image, _) = begin(bytes, limits)?;
+    let wide = image.image_header().metadata.bit_depth.bits_per_sample() > 8;
+    Ok((Size { width: image.width(), height: image.height() }, wide))
+}
+
 /// Whether samples are sRGB, or grey with its curve.
 fn is_srgb(encoding: &ColourEncoding) -> bool {
     match encoding {

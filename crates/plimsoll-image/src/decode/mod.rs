@@ -14,7 +14,7 @@
 //! - **Alpha**: laid on a [`Background`] in the coded (sRGB) space, as browsers do.
 //! - **Orientation**: that of EXIF, TIFF and JPEG XL is applied: the image is upright.
 //! - **Damage**: a truncated or corrupt file is refused; other programs show the part that can be read, and a score of
-//!   that would mislead. (A JPEG that lost data from its middle can pass; its decoder does not tell.)
+//!   that would mislead.
 //!
 //! ```
 //! use plimsoll_image::decode::{self, DecodeError, DecodeOptions};
@@ -33,6 +33,7 @@ mod format;
 mod jpeg;
 mod jxl;
 mod limits;
+mod look;
 mod plain;
 mod png;
 mod profile;
@@ -41,7 +42,6 @@ mod rgba;
 mod sniff;
 mod tiff;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -51,11 +51,11 @@ pub use background::{Background, BackgroundRefused};
 pub use colour::Profiles;
 pub use error::DecodeError;
 pub use format::Format;
+pub use look::{Outlook, look};
 
 use colour::{Colour, Conversion};
 use limits::Limits;
 use raster::{Facts, Opened, Raster};
-use sniff::Content;
 
 /// How files are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,12 +117,15 @@ pub const FILE_BYTES_MAX: u64 = 4 << 30;
 /// The bytes of a file.
 ///
 /// # Errors
-/// [`DecodeError::Unreadable`], also for a folder; [`DecodeError::FileTooLarge`].
+/// [`DecodeError::Unreadable`], also for a folder; [`DecodeError::NoFile`] for a pipe or a device;
+/// [`DecodeError::FileTooLarge`].
 pub fn read(path: &Path) -> Result<Vec<u8>, DecodeError> {
     let unreadable = |reason| DecodeError::Unreadable { path: path.to_owned(), reason };
-    let file = File::open(path).map_err(unreadable)?;
+    let (file, length) = look::open_plain(path)?;
     let mut bytes = Vec::new();
-    // The size that the file system tells is a hint (devices and pipes tell none), so the reading itself is bounded.
+    let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(wanted).map_err(|_| DecodeError::OutOfMemory { bytes: length })?;
+    // The size that the file system tells is a hint (the file may grow), so the reading itself is bounded.
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     match bytes.len() as u64 {
         too_many if too_many > FILE_BYTES_MAX => Err(DecodeError::FileTooLarge { path: path.to_owned() }),
@@ -179,12 +182,7 @@ fn raster(opened: Opened<'_>, profiles: Profiles) -> Result<(Facts, Raster, bool
 }
 
 fn open<'a>(bytes: &'a [u8], options: &DecodeOptions) -> Result<(Format, Opened<'a>), DecodeError> {
-    let format = match sniff::content(bytes) {
-        Content::Known(format) => format,
-        Content::Foreign(name) => return Err(DecodeError::ConvertFirst { name }),
-        Content::Empty => return Err(DecodeError::Empty),
-        Content::Unrecognised => return Err(DecodeError::Unrecognised),
-    };
+    let format = sniff::known(bytes)?;
     let limits = Limits { format, file: bytes.len() as u64, bytes_max: options.bytes_max };
     let opened = match format {
         Format::Png => png::open(bytes, limits),

@@ -1,10 +1,11 @@
 //! What kind of file this is, from its first bytes. Never looks at names; reads at most the first 64 bytes.
 
+use super::error::DecodeError;
 use super::format::Format;
 
 /// What the first bytes of a file say.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+enum Content {
     Known(Format),
     /// An image in a format that is known by name only.
     Foreign(&'static str),
@@ -12,7 +13,17 @@ pub(super) enum Content {
     Unrecognised,
 }
 
-pub(super) fn content(bytes: &[u8]) -> Content {
+/// The format of a file, or why it is not read.
+pub(super) fn known(bytes: &[u8]) -> Result<Format, DecodeError> {
+    match content(bytes) {
+        Content::Known(format) => Ok(format),
+        Content::Foreign(name) => Err(DecodeError::ConvertFirst { name }),
+        Content::Empty => Err(DecodeError::Empty),
+        Content::Unrecognised => Err(DecodeError::Unrecognised),
+    }
+}
+
+fn content(bytes: &[u8]) -> Content {
     if bytes.is_empty() {
         return Content::Empty;
     }

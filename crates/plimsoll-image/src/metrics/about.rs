@@ -29,6 +29,8 @@ pub struct About {
     pub tolerance: f64,
     /// Pixels that each side needs; smaller images are extended by repeating their last row and column.
     pub side_min: u32,
+    /// Pixels that each side needs for all that it looks at: smaller images are seen on fewer scales, or filled up.
+    pub side_full: u32,
     /// Where its CPU rung comes from, and the licence of that code.
     pub source: &'static str,
     /// The rungs it has, best first.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use image::{DynamicImage, ImageFormat};
 use plimsoll_image::decode::{Background, DecodeOptions, Format, Profiles, decode, header, read};
-use plimsoll_image::{Image, Samples};
+use plimsoll_image::{Image, Samples, Size};
 
-use crate::files::{decoded, few_colours, picture_8, picture_16, rgb8, rgb16, with_chunk, written};
+use crate::files::{JXL, decoded, few_colours, picture_8, picture_16, rgb8, rgb16, with_chunk, written};
 use crate::pictures::{SIZE, checked, checked_16, samples, smooth};
 
 /// Pixels of 1 to 4 channels as RGB over a background, by the formula, in floats.
@@ -182,4 +182,56 @@ fn the_samples_are_one_picture() {
         assert_eq!(variant.image.shape(), reference.image.shape(), "{}", path.display());
         assert_ne!(variant.image, reference.image, "{}", path.display());
     }
+}
+
+/// What a file says of itself before it is decoded is what comes of it.
+#[test]
+fn a_look_tells_the_size_and_what_the_image_will_hold() {
+    use plimsoll_image::decode::look;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image");
+    let eight = ["png", "jpg", "webp", "tiff", "bmp", "ppm", "qoi"].map(|name| (name, picture_8(3)));
+    let more = [
+        ("png", picture_16(4)),
+        ("tiff", picture_16(3)),
+        ("ppm", picture_16(3)),
+        ("gif", few_colours()),
+        ("png", picture_8(1)),
+    ];
+    let files = eight
+        .into_iter()
+        .chain(more)
+        .map(|(name, picture)| written(&picture, ImageFormat::from_extension(name).unwrap()));
+    let made: [&[u8]; 3] = [
+        include_bytes!("made/lossy.webp"),
+        include_bytes!("made/progressive.jpg"),
+        include_bytes!("made/restarts.jpg"),
+    ];
+    let files = files.chain(made.map(<[u8]>::to_vec)).chain(JXL.iter().map(|(_, bytes)| bytes.to_vec()));
+    for (at, bytes) in files.enumerate() {
+        std::fs::write(&path, &bytes).unwrap();
+        let (seen, decoded) = (look(&path).unwrap_or_else(|error| panic!("file {at}: {error}")), decoded(&bytes));
+        assert_eq!(seen.format, decoded.format, "file {at}");
+        let turned = Size { width: seen.size.height, height: seen.size.width };
+        assert!([seen.size, turned].contains(&decoded.image.size()), "file {at}: {seen:?}");
+        let held = match decoded.image.samples() {
+            Samples::Rgb8(samples) => samples.len(),
+            Samples::Rgb16(samples) => 2 * samples.len(),
+            Samples::Linear(samples) => 4 * samples.len(),
+        };
+        assert_eq!((seen.image_bytes, seen.file_bytes), (held as u64, bytes.len() as u64), "file {at}");
+    }
+}
+
+#[test]
+fn a_header_behind_a_long_profile_is_found() {
+    use plimsoll_image::decode::look;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image.jpg");
+    let whole = written(&picture_8(3), ImageFormat::Jpeg);
+    let comment = [&[0xff, 0xfe, 0xff, 0xff][..], &[b'x'; 0xfffd]].concat();
+    std::fs::write(&path, [&whole[..2], &comment, &comment, &whole[2..]].concat()).unwrap();
+    assert_eq!(look(&path).unwrap().size, decoded(&whole).image.size());
+    std::fs::write(&path, [&whole[..2], &comment].concat()).unwrap();
+    assert!(look(&path).is_err());
 }

@@ -6,11 +6,15 @@ use plimsoll_image::decode::{DecodeOptions, Profiles, decode, header};
 
 use crate::files::{JXL, exif, few_colours, picture_8, picture_16, with_metadata, written};
 
-/// Damaged copies of each file.
+/// Damaged copies of each file, unless a campaign asks for another number (`cargo xtask campaign decoders`).
 const ROUNDS: u64 = 1500;
 
-/// Of those that take ten times as long: JPEG XL, and what is converted by a profile.
-const SLOW_ROUNDS: u64 = 400;
+/// Those that take ten times as long (JPEG XL, and what is converted by a profile) get so many times fewer.
+const SLOW: u64 = 4;
+
+fn rounds() -> u64 {
+    std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number of rounds"))
+}
 
 /// xorshift64*: the same on every machine.
 struct Dice(u64);
@@ -50,7 +54,7 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 fn survives(name: &str, whole: &[u8]) {
-    survives_rounds(name, whole, ROUNDS);
+    survives_rounds(name, whole, rounds());
 }
 
 fn survives_rounds(name: &str, whole: &[u8], rounds: u64) {
@@ -80,7 +84,7 @@ fn png_survives() {
     survives_rounds(
         "PNG, profile",
         &with_metadata(&picture_16(3), ImageFormat::Png, Some(&icc), Some(&exif(6))),
-        SLOW_ROUNDS,
+        rounds() / SLOW,
     );
 }
 
@@ -94,7 +98,7 @@ fn jpeg_survives() {
     survives_rounds(
         "JPEG, profile",
         &with_metadata(&picture_8(3), ImageFormat::Jpeg, Some(&icc), Some(&exif(6))),
-        SLOW_ROUNDS,
+        rounds() / SLOW,
     );
 }
 
@@ -109,7 +113,11 @@ fn webp_survives() {
 fn tiff_survives() {
     let icc = moxcms::ColorProfile::new_display_p3().encode().unwrap();
     survives("TIFF", &written(&picture_8(3), ImageFormat::Tiff));
-    survives_rounds("TIFF, profile", &with_metadata(&picture_16(4), ImageFormat::Tiff, Some(&icc), None), SLOW_ROUNDS);
+    survives_rounds(
+        "TIFF, profile",
+        &with_metadata(&picture_16(4), ImageFormat::Tiff, Some(&icc), None),
+        rounds() / SLOW,
+    );
 }
 
 #[test]
@@ -124,6 +132,6 @@ fn small_formats_survive() {
 #[test]
 fn jpeg_xl_survives() {
     for (name, whole) in JXL {
-        survives_rounds(name, whole, SLOW_ROUNDS);
+        survives_rounds(name, whole, rounds() / SLOW);
     }
 }

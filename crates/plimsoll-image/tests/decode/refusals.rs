@@ -125,3 +125,53 @@ fn animations_are_refused() {
     assert!(matches!(error(&apng), DecodeError::Animated { .. }));
     assert!(matches!(header(&apng), Err(DecodeError::Animated { .. })));
 }
+
+/// Data that are missing in the middle, while the end marker is there.
+#[test]
+fn a_jpeg_that_lacks_data_in_its_middle_is_refused() {
+    let quality = |quality| {
+        let mut bytes = Vec::new();
+        let mut encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut bytes, quality);
+        encoder
+            .encode_image(&DynamicImage::ImageRgb8(image::RgbImage::from_fn(160, 120, |x, y| {
+                image::Rgb([(x * 7 + y * y) as u8, (x * y) as u8, (x ^ y) as u8])
+            })))
+            .unwrap();
+        bytes
+    };
+    let files = [
+        quality(90),
+        quality(30),
+        include_bytes!("made/progressive.jpg").to_vec(),
+        include_bytes!("made/restarts.jpg").to_vec(),
+    ];
+    for (file, whole) in files.iter().enumerate() {
+        assert!(decode(whole, &DecodeOptions::default()).is_ok(), "file {file} is whole");
+        let scan = whole.windows(2).position(|pair| pair == [0xff, 0xda]).unwrap() + 14;
+        let end = whole.len() - 2;
+        for part in 1..8 {
+            let at = scan + (end - scan) * part / 8;
+            for cut in [(end - at) / 2, end - at] {
+                let bytes = [&whole[..at], &whole[at + cut..]].concat();
+                let outcome = decode(&bytes, &DecodeOptions::default());
+                assert!(outcome.is_err(), "file {file}: {cut} bytes missing from {at} of {end}");
+            }
+        }
+    }
+}
+
+/// Nobody waits for a pipe, and a device has no end.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused_at_once() {
+    use plimsoll_image::decode::look;
+    for device in ["/dev/zero", "/dev/null"] {
+        assert!(matches!(read(device.as_ref()), Err(DecodeError::NoFile { .. })), "{device}");
+        assert!(matches!(look(device.as_ref()), Err(DecodeError::NoFile { .. })), "{device}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.png");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let message = look(&pipe).unwrap_err().to_string();
+    assert!(message.contains("pipe.png") && message.contains("save"), "{message}");
+}

@@ -22,7 +22,7 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    fn among(&self, count: usize) -> u32 {
+    pub(crate) fn among(&self, count: usize) -> u32 {
         let share = (PIXELS_MAX / count.max(1)) as f64;
         (share.sqrt() as u32).clamp(self.min, self.max)
     }

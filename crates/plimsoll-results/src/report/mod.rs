@@ -34,6 +34,11 @@ use std::path::{Path, PathBuf};
 /// Rows of a page that have pictures; those after them are shown without.
 pub const ROWS_WITH_PICTURES_MAX: usize = gallery::ROWS_WITH_PICTURES_MAX;
 
+/// The longest side that pictures and heat maps of a page with so many rows have. Whoever makes them makes them no larger.
+pub fn picture_side(rows: usize) -> u32 {
+    gallery::HEAT_MAP_SIDE.among(rows.min(ROWS_WITH_PICTURES_MAX))
+}
+
 /// Everything that a page shows. Rows are shown in the order given.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -51,6 +56,8 @@ pub struct Report {
     pub rows: Vec<ReportRow>,
     /// What the heat maps hold, such as `Butteraugli distance`.
     pub heat_map_of: String,
+    /// What the scores say of each series, as a table in plain text. Left out when empty.
+    pub figures: String,
 }
 
 /// A score that rows have.
@@ -163,6 +170,14 @@ pub struct ReportError {
 /// The page as text.
 pub fn render(report: &Report) -> String {
     page::render(report)
+}
+
+/// Finds out before the work whether a page could be written.
+pub fn check(path: &Path) -> Result<(), ReportError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_folder = || io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
+    let tried = if path.is_dir() { Err(is_folder()) } else { beside(folder).map(drop) };
+    tried.map_err(|source| ReportError { path: path.to_owned(), source })
 }
 
 /// Writes the page. Whoever opens the file sees the page of before or the new one, whole.

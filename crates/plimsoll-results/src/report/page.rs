@@ -27,6 +27,9 @@ pub(crate) fn render(report: &Report) -> String {
     put!(page, "<style>:root{{--ramp:{}}}{STYLE}</style></head><body><main>", colour_map::css_gradient());
     page.push_str(&header::header(report, &gallery));
     page.push_str(&plot::section(report, &groups));
+    if !report.figures.is_empty() {
+        put!(page, "<section class=\"figures\"><h2>By series</h2><pre>{}</pre></section>", Text(&report.figures));
+    }
     page.push_str(&table::section(report, &groups, &gallery));
     put!(page, "<footer>Made by Plimsoll.</footer></main>");
     if gallery.has_pictures() {
@@ -74,6 +77,7 @@ mod tests {
             references: vec![ReferenceImage { name: text(), ..ReferenceImage::default() }],
             rows: vec![row.clone(), ReportRow { series: "other".to_owned(), reference: "other".to_owned(), ..row }],
             heat_map_of: text(),
+            figures: text(),
         };
         let page = render(&report);
         assert_eq!((page.matches("<script").count(), page.matches("<img").count()), (1, 0));

@@ -1,5 +1,5 @@
 //! Which row counts for each key. Knows where rows lie, never what is in them: 32 bytes a row, however long it is.
-//! Invariant: a failed row never takes the place of a good one; otherwise the later row counts.
+//! Invariant: the row that came last counts, a failed one too: what was found out earlier may not be true any more.
 
 use std::collections::HashMap;
 
@@ -23,9 +23,6 @@ pub(super) struct Entries {
 impl Entries {
     /// Notes a row that came later than all others.
     pub(super) fn enter(&mut self, key: Key, entry: Entry) {
-        if entry.failed && self.is_done(key) {
-            return;
-        }
         let earlier = self.by_key.insert(key, entry);
         self.failed += usize::from(entry.failed);
         self.failed -= usize::from(earlier.is_some_and(|earlier| earlier.failed));

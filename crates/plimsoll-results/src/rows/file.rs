@@ -147,7 +147,8 @@ impl RowFile {
 
     /// Takes a row. Once this returns, no kill loses it; a power cut may take what came within the last second.
     ///
-    /// A row replaces an earlier one of the same key; a failed row never replaces a good one.
+    /// A row replaces an earlier one of the same key. So does a failed one: its task was done again because the earlier row
+    /// was not true any more.
     pub fn push(&mut self, row: &Row) -> Result<(), RowsError> {
         row.check(&self.schema)?;
         let place = self.journal.append(row)?;
@@ -236,6 +237,18 @@ impl RowFile {
         self.journal.sync()?;
         Ok((!self.journal.is_vacant()).then(|| self.journal.path().to_owned()))
     }
+}
+
+/// The names of the columns that rows at `path` have, for a run that is to add to them: those of an unfinished run if there
+/// is one, else those of the output. None, if there is neither or it cannot be read; then the run that opens it says why.
+pub fn columns_at(path: &Path, format: Format) -> Vec<String> {
+    let of_journal = || {
+        let output = behind_links(path).ok().filter(|output| Journal::is_there(output))?;
+        let (header, _) = Journal::open(&output).ok()?.header().ok()??;
+        Some(header.schema.columns().iter().map(|column| column.name().to_owned()).collect())
+    };
+    let of_output = || formats::names(format, File::open(path).ok()?);
+    of_journal().or_else(of_output).unwrap_or_default()
 }
 
 /// The file that a name leads to, so that a link stays a link. Refuses what no rename can replace.

@@ -10,8 +10,9 @@
 //! | while the output is written | a journal, a draft, the output as it was | writes the draft anew |
 //! | after the output is there, before the journal is gone | both, with the same rows | takes each row once, by its key |
 //!
-//! Rows are told apart by their key columns. A later row replaces an earlier one of the same key, except that a failed
-//! row (one whose `error` column has text) never replaces a good one.
+//! Rows are told apart by their key columns. A later row replaces an earlier one of the same key, a failed one (whose
+//! `error` column has text) too. A run that resumes may have more columns than the output: cells that are not there are
+//! empty.
 //!
 //! ```
 //! use plimsoll_results::rows::{Cell, Column, Existing, Format, Kind, Row, RowFile, Schema};
@@ -41,7 +42,7 @@ mod schema;
 mod stream;
 
 pub use error::RowsError;
-pub use file::{Existing, Found, RowFile};
+pub use file::{Existing, Found, RowFile, columns_at};
 pub use format::{Format, UnknownFormat};
 pub use key::Key;
 pub use row::{Cell, Row, RowFault};

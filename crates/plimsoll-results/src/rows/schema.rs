@@ -159,6 +159,24 @@ impl Schema {
         Some(difference)
     }
 
+    /// For each column its place in a file with these columns, if it is there. A file may lack columns that are no key;
+    /// it may not have others, or in another order.
+    pub(super) fn places<'a>(
+        &self,
+        found: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Option<usize>>, SchemaDifference> {
+        let found: Vec<&str> = found.collect();
+        let place = |column: &Column| found.iter().position(|name| *name == column.name);
+        let places: Vec<Option<usize>> = self.columns.iter().map(place).collect();
+        let is_sound = places.iter().flatten().is_sorted()
+            && places.iter().flatten().count() == found.len()
+            && self.columns.iter().zip(&places).all(|(column, place)| place.is_some() || !column.key);
+        match self.difference_of_names(found.into_iter()) {
+            Some(difference) if !is_sound => Err(difference),
+            _ => Ok(places),
+        }
+    }
+
     /// How a file's column names differ; none when they are the same in the same order.
     pub(super) fn difference_of_names<'a>(&self, found: impl Iterator<Item = &'a str>) -> Option<SchemaDifference> {
         let found: Vec<&str> = found.collect();

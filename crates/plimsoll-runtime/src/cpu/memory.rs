@@ -28,7 +28,16 @@ pub fn read() -> SystemMemory {
         return ASSUMED;
     };
     let groups = fs::read_to_string("/proc/self/cgroup").map(|text| parse_cgroup(&text)).unwrap_or_default();
-    combine(whole, groups.iter().flat_map(Membership::levels))
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let address_space = address_space(&text("/proc/self/limits"), &text("/proc/self/status"));
+    combine(whole, groups.iter().flat_map(Membership::levels).chain(address_space))
+}
+
+/// What `ulimit -v` leaves: beyond it nothing can be allocated, however much memory there is.
+fn address_space(limits: &str, status: &str) -> Option<Level> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit = line.split_whitespace().next()?.parse().ok()?;
+    Some(Level { limit: Bytes(limit), used: field(status, "VmSize")? })
 }
 
 /// What this process has in memory that belongs to no file: its heap and stacks, and the CPU backend's buffers. `None`
@@ -205,6 +214,20 @@ mod tests {
         let status = "VmRSS:\t    2196 kB\nRssAnon:\t     152 kB\nRssFile:\t    2044 kB\n";
         assert_eq!(field(status, "RssAnon"), Some(Bytes::kib(152)));
         assert_eq!(field("VmRSS:\t 1 kB\n", "RssAnon"), None, "a kernel before 4.5 does not");
+    }
+
+    #[test]
+    fn the_address_space_is_a_level_if_it_has_a_limit() {
+        let limits = |limit: &str| {
+            format!(
+                "Limit                     Soft Limit   Hard Limit   Units\nMax address space         {limit}   unlimited   bytes\n"
+            )
+        };
+        let status = "VmSize:\t    2000 kB\nVmRSS:\t 1 kB\n";
+        let level = address_space(&limits("1073741824"), status);
+        assert_eq!(level, Some(Level { limit: Bytes::gib(1), used: Bytes::kib(2_000) }));
+        assert_eq!(address_space(&limits("unlimited"), status), None);
+        assert_eq!(address_space("", ""), None);
     }
 
     #[cfg(target_os = "linux")]

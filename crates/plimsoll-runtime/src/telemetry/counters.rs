@@ -401,7 +401,7 @@ mod tests {
 
     fn ran(rung: &'static str, device: DeviceId, run: Nanos) -> What {
         let (bring, open, peak) = (Nanos(3), Nanos(4), Bytes(60));
-        What::Ran { task: TASK, rung, device, units: 10, bring, open, run, peak }
+        What::Ran { task: TASK, workload: WorkloadId(0), rung, device, units: 10, bring, open, run, peak }
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn orchestrator(gpus: &[Arc<WgpuDevice>]) -> Orchestrator {
 }
 
 /// The stages, each on the rung it is told, or wherever it finishes first.
-fn pipeline(orchestrator: &Orchestrator, rungs: [Option<&'static str>; 3]) -> Pipeline<Up, Down> {
+fn pipeline(orchestrator: &Orchestrator, rungs: [Option<&'static str>; 3]) -> Pipeline<Up, Vec<u32>> {
     fn on<W: plimsoll_runtime::Workload>(task: Task<W>, rung: Option<&'static str>) -> Task<W> {
         match rung {
             Some(rung) => task.rung(rung),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_core::{Priority, SubmitRefusal, TaskError};
-use plimsoll_runtime::{OnFailure, Orchestrator, Pipeline, Registered, Task, Workload, workload};
+use plimsoll_runtime::{FanOut, Gathered, OnFailure, Orchestrator, Pipeline, Registered, Task, Workload, workload};
 
 use crate::bounded::{Gate, bounded, eventually};
 
@@ -236,5 +236,113 @@ fn a_shutdown_in_the_middle_ends_every_item() {
         for _ in 0..10 {
             assert!(flow.wait(LONG).expect("every item ends").result.is_err());
         }
+    });
+}
+
+/// Fans out into one task for each of the numbers below the item's.
+fn fanned(
+    orchestrator: &Orchestrator,
+) -> Pipeline<impl Workload<Input = u64, Output = u64, Reference = ()>, Gathered<u64, u64>, plimsoll_runtime::Closed> {
+    let (one, picky) = (plus_one(orchestrator), picky(orchestrator));
+    Pipeline::of(&one)
+        .fan_out(move |n| (0..n).fold(FanOut::new(n), |fan, at| fan.task(&picky, Task::new(at), |done| done.output)))
+}
+
+#[test]
+fn what_an_item_fans_out_into_is_gathered_and_a_failure_costs_itself_alone() {
+    bounded(|| {
+        let orchestrator = Orchestrator::builder().cpu(2).build();
+        let pipeline = fanned(&orchestrator);
+        let results: Vec<_> = orchestrator.run_pipeline(&pipeline, (0..40).map(Task::new)).numbered().collect();
+        assert_eq!(results.len(), 40);
+        for done in results {
+            let Gathered { kept, results } = done.result.expect("no item fails").output;
+            assert_eq!((kept, results.len() as u64), (done.item + 1, done.item + 1));
+            for (at, result) in (0..).zip(results) {
+                match result {
+                    Ok(output) => assert_eq!(output, at),
+                    Err(failure) => assert!(at % 10 == 0, "{failure}"),
+                }
+            }
+        }
+        assert_eq!(orchestrator.unsettled(), 0);
+    });
+}
+
+#[test]
+fn an_item_without_tasks_ends_with_what_is_kept_of_it() {
+    bounded(|| {
+        let orchestrator = Orchestrator::builder().cpu(1).build();
+        let one = plus_one(&orchestrator);
+        let pipeline = Pipeline::of(&one).fan_out(|n| FanOut::<u64, ()>::new(n * 2));
+        let done = orchestrator.run_pipeline(&pipeline, [Task::new(20)]).next().expect("a result").expect("done");
+        assert_eq!((done.output.kept, done.output.results.len(), done.report.rung), (42, 0, "cpu"));
+    });
+}
+
+#[test]
+fn a_panic_where_outputs_are_gathered_ends_its_task_and_no_other() {
+    bounded(|| {
+        let orchestrator = Orchestrator::builder().cpu(2).build();
+        let one = plus_one(&orchestrator);
+        let again = one.clone();
+        let pipeline = Pipeline::of(&one).fan_out(move |n| {
+            let picky = |done: plimsoll_runtime::Done<u64>| {
+                assert!(done.output != 7, "seven");
+                done.output
+            };
+            FanOut::new(()).task(&again, Task::new(n), picky).task(&again, Task::new(n + 1), picky)
+        });
+        let done = orchestrator.run_pipeline(&pipeline, [Task::new(5)]).next().expect("a result").expect("done");
+        let results = done.output.results;
+        assert!(matches!(&results[0], Err(failure) if matches!(failure.error, TaskError::Panicked { .. })));
+        assert_eq!(results[1].as_ref().ok(), Some(&8));
+    });
+}
+
+#[test]
+fn ending_a_flow_ends_what_its_items_fanned_out_into() {
+    bounded(|| {
+        let orchestrator = Orchestrator::builder().cpu(1).build();
+        let (one, door) = (plus_one(&orchestrator), Door::default());
+        let held = {
+            let door = door.clone();
+            orchestrator.register(workload::function("held", move |n: &u64| {
+                door.pass();
+                Ok::<_, Error>(*n)
+            }))
+        };
+        let pipeline = Pipeline::of(&one).fan_out(move |n| {
+            let fan = FanOut::new(n).task(&held, Task::new(n), |done| done.output);
+            fan.task(&held, Task::new(n), |done| done.output)
+        });
+        let mut flow = orchestrator.flow(&pipeline);
+        flow.submit(Task::new(1)).expect("space");
+        door.wait_for(1);
+        flow.cancel();
+        door.open();
+        let done = flow.wait(LONG).expect("it ends").result.expect("what was kept of it is there");
+        assert_eq!(done.output.results.len(), 2);
+        assert!(
+            done.output
+                .results
+                .iter()
+                .any(|result| matches!(result, Err(f) if matches!(f.error, TaskError::Cancelled)))
+        );
+        eventually("nothing is left", || orchestrator.unsettled() == 0);
+    });
+}
+
+#[test]
+fn a_failure_of_one_task_of_an_item_ends_a_group_of_which_that_was_asked() {
+    bounded(|| {
+        let orchestrator = Orchestrator::builder().cpu(1).build();
+        let (one, picky) = (plus_one(&orchestrator), picky(&orchestrator));
+        let pipeline = Pipeline::of(&one)
+            .fan_out(move |n| FanOut::new(n).task(&picky, Task::new(n), |done| done.output))
+            .on_failure(OnFailure::EndAll)
+            .items_max(2);
+        let ended = orchestrator.run_pipeline(&pipeline, (0..1_000).map(Task::new)).count();
+        assert!((9..20).contains(&ended), "the tenth fails, and no more are pulled: {ended}");
     });
 }

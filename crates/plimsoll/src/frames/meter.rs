@@ -262,6 +262,7 @@ mod tests {
             bytes_peak: None,
             reference_hits: 0,
             reference_misses: 0,
+            why: Vec::new(),
         }
     }
 

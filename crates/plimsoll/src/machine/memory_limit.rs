@@ -57,6 +57,9 @@ impl MemoryLimit {
     }
 }
 
+/// Whoever writes less than this means another unit.
+const LEAST: Bytes = Bytes::mib(1);
+
 /// A text that is no memory limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -76,6 +79,9 @@ pub enum ParseMemoryLimitError {
     /// Nothing runs in no memory.
     #[error("a limit of 0 leaves nothing to work with; leave GPUs out with --no-gpu or PLIMSOLL_NO_GPU=1")]
     Zero,
+    /// Less than anything runs in: the unit was forgotten.
+    #[error("a limit of {0} is less than the {LEAST} that anything needs; write a unit, such as 64MiB or 8GiB")]
+    TooSmall(Bytes),
     /// The same device, or every device, has two limits.
     #[error("{0} has two limits; write one")]
     Twice(String),
@@ -114,6 +120,7 @@ fn parse_size(text: &str) -> Result<Bytes, ParseMemoryLimitError> {
     match text.trim().parse()? {
         Bytes::ZERO => Err(ParseMemoryLimitError::Zero),
         _ if is_bare => Err(ParseMemoryLimitError::NoUnit(text.trim().to_owned())),
+        small if small < LEAST => Err(ParseMemoryLimitError::TooSmall(small)),
         limit => Ok(limit),
     }
 }
@@ -169,6 +176,7 @@ mod tests {
         assert!(said("0").contains("--no-gpu"));
         assert_eq!(said("64"), "64 of what? write 64MiB or 64GiB; 64B if it is bytes");
         assert!(said("cpu=1GiB,gpu0= 1.5 ").starts_with("1.5 of what?"));
+        assert!(said("gpu0=512KiB").contains("1.0 MiB"));
         assert_eq!(said("gpu0=1GiB,GPU0=2GiB"), "gpu0 has two limits; write one");
         assert_eq!(said("1GiB,2GiB"), "every device has two limits; write one");
     }

@@ -1,13 +1,18 @@
-//! Reading and decoding an image file, as a workload of the CPU.
+//! Reading and decoding image files, as workloads of the CPU.
 //! Never fails as a task: a file that is no image is a result, typed, so that the other files go on.
+//! Invariant: what decoding takes is promised before the file is read, and the pixels stay promised until they are gone.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
+use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, Place, Rung};
 use plimsoll_image::Image;
-use plimsoll_image::decode::{self, DecodeError, DecodeOptions};
-use plimsoll_runtime::{Backend, Context, Session, Workload};
+use plimsoll_image::decode::{self, DecodeError, DecodeOptions, Outlook};
+use plimsoll_image::metrics::MetricWorkload;
+use plimsoll_runtime::{Backend, Context, Reference, Registered, Session, Uploader, Value, Workload};
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::pair::PairError;
 
 /// An image file in memory.
 #[derive(Clone, Debug)]
@@ -22,6 +27,8 @@ pub struct Loaded {
     pub decoder: &'static str,
     /// The format's name.
     pub format: String,
+    /// Keeps the bytes of the pixels promised.
+    _claim: Arc<Value>,
 }
 
 /// Why a file gave no image.
@@ -34,75 +41,172 @@ pub struct LoadError {
     pub cause: DecodeError,
 }
 
-/// A file to load.
+impl LoadError {
+    pub(super) fn of(path: &Path, cause: DecodeError) -> Arc<Self> {
+        Arc::new(Self { path: path.to_owned(), cause })
+    }
+}
+
+/// A file to load, and what its header says.
 pub(super) struct File {
-    path: PathBuf,
-    /// Its length, which tells how long decoding will take about.
-    length: u64,
+    pub(super) path: PathBuf,
+    pub(super) outlook: Outlook,
 }
 
 impl File {
-    pub(super) fn new(path: &Path) -> Self {
-        let length = path.metadata().map_or(0, |metadata| metadata.len());
-        Self { path: path.to_owned(), length }
+    /// What it takes while it is decoded, and what stays of it.
+    fn ladder(&self) -> Ladder {
+        let task = Footprint::task(Bytes(self.outlook.decode_bytes));
+        let rung = Rung::new("cpu", Place::On(DeviceKind::Cpu), task).with_value(Bytes(self.outlook.image_bytes));
+        Ladder::new([rung])
+    }
+
+    fn load(&self, options: &DecodeOptions, context: &mut Context<'_>) -> Result<Result<Loaded, PairError>, Fault> {
+        // Another file may lie there by now: what was promised for this one must do.
+        let bytes_max = options.bytes_max.min(self.outlook.image_bytes + self.outlook.decode_bytes);
+        let options = DecodeOptions { bytes_max, ..options.clone() };
+        let read = decode::read(&self.path).and_then(|bytes| Ok((decode::decode(&bytes, &options)?, bytes)));
+        let (decoded, bytes) = match read {
+            Ok(read) => read,
+            Err(DecodeError::OutOfMemory { bytes }) => {
+                return Err(Fault::OutOfMemory { moment: MemoryMoment::Run, wanted: Bytes(bytes) });
+            }
+            Err(cause) => return Ok(Err(PairError::Load(LoadError::of(&self.path, cause)))),
+        };
+        // The pixels are host memory that no backend counts: the value is the promise alone.
+        let _claim = Arc::new(context.keep(Vec::new())?);
+        Ok(Ok(Loaded {
+            image: decoded.image,
+            bytes: bytes.len() as u64,
+            hash: xxh3_64(&bytes),
+            decoder: decoded.decoder,
+            format: decoded.format.to_string(),
+            _claim,
+        }))
     }
 }
 
-/// Reads and decodes files.
-pub(super) struct Load {
-    options: DecodeOptions,
-    ladder: Ladder,
+/// A reference that every metric can name.
+pub(super) struct LoadedReference {
+    pub(super) file: Arc<Loaded>,
+    /// One for each metric, in their order.
+    pub(super) handles: Vec<Reference<MetricWorkload>>,
+    /// The picture made small, once it was needed.
+    pub(super) small: OnceLock<Image>,
 }
 
-impl Load {
-    /// Files are decoded with these options. What an image takes is bounded by how many are loaded ahead, not by the
-    /// line: the pixels outlive the task.
-    pub(super) fn new(options: DecodeOptions) -> Self {
-        let rung = Rung::new("cpu", Place::On(DeviceKind::Cpu), Footprint::task(Bytes::ZERO));
-        Self { options, ladder: Ladder::new([rung]) }
-    }
+/// Where a reference is found once it was loaded.
+pub(super) type ReferenceCell = Arc<OnceLock<Result<Arc<LoadedReference>, PairError>>>;
+
+/// Loads references, and hands each to every metric.
+pub(super) struct LoadReference {
+    pub(super) options: DecodeOptions,
+    pub(super) metrics: Vec<Registered<MetricWorkload>>,
+    pub(super) uploader: Uploader,
 }
 
-impl Workload for Load {
-    type Input = File;
+/// A reference to load, and where to put it.
+pub(super) struct ReferenceFile {
+    pub(super) file: File,
+    pub(super) cell: ReferenceCell,
+}
+
+impl Workload for LoadReference {
+    type Input = ReferenceFile;
     type Reference = ();
-    type Output = Result<Loaded, LoadError>;
+    type Output = ();
 
     fn name(&self) -> &str {
         "load"
     }
 
-    fn units(&self, file: &File) -> u64 {
-        file.length.max(1)
+    fn units(&self, reference: &ReferenceFile) -> u64 {
+        reference.file.outlook.file_bytes.max(1)
     }
 
-    fn ladder(&self, _: &File) -> Ladder {
-        self.ladder.clone()
+    fn ladder(&self, reference: &ReferenceFile) -> Ladder {
+        reference.file.ladder()
     }
 
-    fn open(&self, _: &Rung, _: &File, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
-        Ok(Box::new(LoadSession { options: self.options.clone() }))
+    fn open(&self, _: &Rung, _: &ReferenceFile, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
+        let (options, metrics, uploader) = (self.options.clone(), self.metrics.clone(), self.uploader.clone());
+        Ok(Box::new(LoadReferenceSession { options, metrics, uploader }))
     }
 }
 
-struct LoadSession {
+struct LoadReferenceSession {
+    options: DecodeOptions,
+    metrics: Vec<Registered<MetricWorkload>>,
+    uploader: Uploader,
+}
+
+impl Session<LoadReference> for LoadReferenceSession {
+    fn run(&mut self, reference: &ReferenceFile, context: &mut Context<'_>) -> Result<(), Fault> {
+        let loaded = reference.file.load(&self.options, context)?.map(|file| {
+            let handle = |metric| self.uploader.upload(metric, file.image.clone());
+            let handles = self.metrics.iter().map(handle).collect();
+            Arc::new(LoadedReference { handles, file: Arc::new(file), small: OnceLock::new() })
+        });
+        // A second attempt finds what the first has put there.
+        let _ = reference.cell.set(loaded);
+        Ok(())
+    }
+}
+
+/// Loads distorted images, each after its reference.
+pub(super) struct LoadPair {
+    pub(super) options: DecodeOptions,
+}
+
+/// A distorted image to load, and where its reference will be.
+pub(super) struct PairFiles {
+    /// Its number among the pairs.
+    pub(super) at: usize,
+    pub(super) distorted: File,
+    pub(super) reference: ReferenceCell,
+}
+
+/// Both images of a pair.
+pub(super) struct LoadedPair {
+    pub(super) at: usize,
+    pub(super) distorted: Loaded,
+    pub(super) reference: Arc<LoadedReference>,
+}
+
+impl Workload for LoadPair {
+    type Input = PairFiles;
+    type Reference = ();
+    type Output = Result<LoadedPair, PairError>;
+
+    fn name(&self) -> &str {
+        "load"
+    }
+
+    fn units(&self, pair: &PairFiles) -> u64 {
+        pair.distorted.outlook.file_bytes.max(1)
+    }
+
+    fn ladder(&self, pair: &PairFiles) -> Ladder {
+        pair.distorted.ladder()
+    }
+
+    fn open(&self, _: &Rung, _: &PairFiles, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
+        Ok(Box::new(LoadPairSession { options: self.options.clone() }))
+    }
+}
+
+struct LoadPairSession {
     options: DecodeOptions,
 }
 
-impl Session<Load> for LoadSession {
-    fn run(&mut self, file: &File, _: &mut Context<'_>) -> Result<Result<Loaded, LoadError>, Fault> {
-        Ok(load(&file.path, &self.options).map_err(|cause| LoadError { path: file.path.clone(), cause }))
+impl Session<LoadPair> for LoadPairSession {
+    fn run(&mut self, pair: &PairFiles, context: &mut Context<'_>) -> Result<Result<LoadedPair, PairError>, Fault> {
+        let reference = pair.reference.get().ok_or_else(|| Fault::work("a pair was loaded before its reference"))?;
+        let reference = match reference {
+            Ok(reference) => Arc::clone(reference),
+            Err(error) => return Ok(Err(error.clone())),
+        };
+        let distorted = pair.distorted.load(&self.options, context)?;
+        Ok(distorted.map(|distorted| LoadedPair { at: pair.at, distorted, reference }))
     }
-}
-
-fn load(path: &Path, options: &DecodeOptions) -> Result<Loaded, DecodeError> {
-    let bytes = decode::read(path)?;
-    let decoded = decode::decode(&bytes, options)?;
-    Ok(Loaded {
-        image: decoded.image,
-        bytes: bytes.len() as u64,
-        hash: xxh3_64(&bytes),
-        decoder: decoded.decoder,
-        format: decoded.format.to_string(),
-    })
 }

@@ -1,7 +1,8 @@
 //! Scores of image files: pairs of files in, rows of scores out, every device busy.
 //!
-//! Reading and decoding files are tasks of the same orchestrator as the scoring, so that the next images are decoded
-//! while others are scored, and neither takes a core from the other behind the scheduler's back.
+//! A pair is an item of a pipeline: its distorted image is loaded after its reference, then fans out into one task for each
+//! metric. So the next images are decoded while others are scored, neither takes a core from the other behind the
+//! scheduler's back, and pixels are promised bytes like any others.
 
 mod load;
 mod pair;
@@ -10,5 +11,5 @@ mod sweep;
 
 pub use crate::stop::StopSign;
 pub use load::{LoadError, Loaded};
-pub use pair::{MetricScore, Pair, PairError, PairScores, Scored};
-pub use sweep::{Sweep, SweepOptions};
+pub use pair::{Drawn, FileFacts, MetricFailure, MetricScore, Pair, PairError, PairScores, Scored};
+pub use sweep::{Pictures, Sweep, SweepOptions};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_core::scheduler::{Candidate, Report};
+use plimsoll_core::Bytes;
+use plimsoll_core::scheduler::Report;
 use plimsoll_image::Image;
 use plimsoll_image::metrics::{HeatMap, Metric, Score, SizesDiffer};
 use plimsoll_runtime::TaskFailure;
@@ -35,14 +36,38 @@ pub struct Scored {
 pub struct PairScores {
     /// The reference's file.
     pub reference: Arc<Loaded>,
-    /// The distorted image's file. Its pixels are gone by now, unless pictures were asked for.
+    /// The distorted image's file. Its pixels are gone by now.
     pub distorted: FileFacts,
-    /// A score for each metric, in the order in which they were asked for.
-    pub scores: Vec<MetricScore>,
-    /// The distorted image, if pictures were asked for.
-    pub picture: Option<Image>,
-    /// Where the images differ, if pictures were asked for.
-    pub heat_map: Option<HeatMap>,
+    /// A score for each metric, in the order in which they were asked for, or why there is none: a metric that fails costs
+    /// the others nothing.
+    pub scores: Vec<Result<MetricScore, MetricFailure>>,
+    /// Small pictures, if they were asked for.
+    pub drawn: Option<Drawn>,
+}
+
+/// A pair made small, to look at.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The distorted image.
+    pub picture: Image,
+    /// The reference.
+    pub reference: Image,
+    /// Where they differ.
+    pub heat_map: HeatMap,
+}
+
+impl PairScores {
+    /// The scores that there are.
+    pub fn good(&self) -> impl Iterator<Item = &MetricScore> {
+        self.scores.iter().flatten()
+    }
+
+    /// Why some are missing, as one text.
+    pub fn failures(&self) -> Option<String> {
+        let failures: Vec<String> =
+            self.scores.iter().filter_map(|score| Some(score.as_ref().err()?.to_string())).collect();
+        (!failures.is_empty()).then(|| failures.join("; "))
+    }
 }
 
 /// What is known of a file whose pixels are no longer held.
@@ -65,10 +90,18 @@ pub struct MetricScore {
     pub metric: Metric,
     /// The score.
     pub score: Score,
-    /// Where, how and how long.
+    /// Where, how and how long; and why there, if that was asked for.
     pub report: Report,
-    /// Every rung on every device as it stood when the task was handed in, if that was asked for.
-    pub why: Vec<Candidate>,
+}
+
+/// A metric that could not be computed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{metric}: {}", failure.error)]
+pub struct MetricFailure {
+    /// Which.
+    pub metric: Metric,
+    /// Why.
+    pub failure: TaskFailure,
 }
 
 /// Why a pair has no scores.
@@ -81,15 +114,18 @@ pub enum PairError {
     /// The images are not of one size.
     #[error(transparent)]
     Sizes(#[from] SizesDiffer),
-    /// A metric could not be computed.
-    #[error("{metric}: {}", failure.error)]
-    Metric {
-        /// Which.
-        metric: Metric,
-        /// Why.
-        failure: Arc<TaskFailure>,
+    /// The images and what decoding them takes are more than the line.
+    #[error(
+        "both images and what decoding takes need {needed}, the line of the CPU is at {line}; raise the memory limit to \
+         {needed} and what the metrics need, or crop the images"
+    )]
+    DoesNotFit {
+        /// What they need.
+        needed: Bytes,
+        /// What there is.
+        line: Bytes,
     },
-    /// A file was not even looked at: the orchestrator takes no more work.
-    #[error("{}", .0.error)]
+    /// A file was not loaded: there is no memory for it, or the orchestrator takes no more work.
+    #[error("not loaded: {}", .0.error)]
     NotLoaded(Arc<TaskFailure>),
 }

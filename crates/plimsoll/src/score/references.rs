@@ -1,54 +1,74 @@
 //! References by file: each loaded once for all pairs that follow one another, and handed to every metric.
-//! Invariant: keeps at most [`KEPT`] references beside those that pairs under way hold.
+//! Invariant: keeps at most [`KEPT`] references, and no more bytes than it was given unless one alone has more, beside those
+//! that pairs under way hold.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use futures_util::FutureExt;
-use futures_util::future::Shared;
-use plimsoll_image::metrics::MetricWorkload;
-use plimsoll_runtime::Reference;
+use plimsoll_core::{Priority, TaskId};
+use plimsoll_image::decode::{Outlook, look};
+use plimsoll_runtime::{Orchestrator, Registered, Task};
 
-use super::load::Loaded;
+use super::load::{File, LoadError, LoadReference, ReferenceCell, ReferenceFile};
 use super::pair::PairError;
 
 /// References kept for pairs to come. Sweeps name the variants of one reference one after the other.
 const KEPT: usize = 4;
 
-/// A reference that every metric can name.
-pub(super) struct LoadedReference {
-    pub(super) file: Arc<Loaded>,
-    /// One for each metric, in their order.
-    pub(super) handles: Vec<Reference<MetricWorkload>>,
+/// A reference that is loaded, or will be.
+#[derive(Clone)]
+pub(super) struct KnownReference {
+    pub(super) outlook: Outlook,
+    pub(super) cell: ReferenceCell,
+    /// The task that loads it.
+    pub(super) task: TaskId,
+    /// Whether nobody has asked for it before.
+    pub(super) is_new: bool,
 }
 
-pub(super) type Loading<'a> = Pin<Box<dyn Future<Output = Result<Rc<LoadedReference>, PairError>> + 'a>>;
-
 /// The references used last.
-#[derive(Default)]
 pub(super) struct References<'a> {
-    known: RefCell<VecDeque<(PathBuf, Shared<Loading<'a>>)>>,
+    orchestrator: &'a Orchestrator,
+    load: &'a Registered<LoadReference>,
+    bytes_max: u64,
+    known: VecDeque<(PathBuf, Result<KnownReference, PairError>)>,
 }
 
 impl<'a> References<'a> {
-    /// The reference in a file; `load` is called if it is not among those used last.
-    pub(super) fn at(&self, path: &Path, load: impl FnOnce() -> Loading<'a>) -> Shared<Loading<'a>> {
-        let mut known = self.known.borrow_mut();
-        if let Some(at) = known.iter().position(|(name, _)| name == path)
-            && let Some(found) = known.remove(at)
+    pub(super) fn new(orchestrator: &'a Orchestrator, load: &'a Registered<LoadReference>, bytes_max: u64) -> Self {
+        Self { orchestrator, load, bytes_max, known: VecDeque::new() }
+    }
+
+    /// The reference in a file. It is on its way from now on, if it was not among those used last.
+    pub(super) fn at(&mut self, path: &Path) -> Result<KnownReference, PairError> {
+        if let Some(at) = self.known.iter().position(|(name, _)| name == path)
+            && let Some(found) = self.known.remove(at)
         {
-            known.push_back(found);
-        } else {
-            known.push_back((path.to_owned(), load().shared()));
-            if known.len() > KEPT {
-                known.pop_front();
-            }
+            let known = found.1.clone().map(|known| KnownReference { is_new: false, ..known });
+            self.known.push_back(found);
+            return known;
         }
-        known.back().map(|(_, loading)| loading.clone()).expect("one was just put there")
+        let begun = self.begin(path);
+        self.known.push_back((path.to_owned(), begun.clone()));
+        while self.known.len() > 1 && (self.known.len() > KEPT || self.bytes() > self.bytes_max) {
+            self.known.pop_front();
+        }
+        begun
+    }
+
+    fn begin(&self, path: &Path) -> Result<KnownReference, PairError> {
+        let outlook = look(path).map_err(|cause| PairError::Load(LoadError::of(path, cause)))?;
+        let cell: ReferenceCell = Arc::new(OnceLock::new());
+        let file = File { path: path.to_owned(), outlook };
+        // Nothing can be scored before it is loaded, so it goes first.
+        let task = Task::new(ReferenceFile { file, cell: Arc::clone(&cell) }).priority(Priority::High);
+        let ticket = self.orchestrator.submit(self.load, task);
+        let task = ticket.map_err(|refused| PairError::NotLoaded(Arc::new(refused.into())))?.id();
+        Ok(KnownReference { outlook, cell, task, is_new: true })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.known.iter().flat_map(|(_, known)| known).map(|known| known.outlook.image_bytes).sum()
     }
 }

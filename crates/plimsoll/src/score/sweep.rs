@@ -1,30 +1,29 @@
-//! A sweep: many pairs through one orchestrator, a bounded number of them under way.
-//! Never holds more decoded pixels than its budget, or one pair if that alone is more.
+//! A sweep: many pairs through one pipeline, a bounded number of them and of their bytes under way.
+//! Never decodes a file whose header already says that it cannot be scored.
+//! Invariant: pixels that wait to be scored stay within a quarter of the CPU's line, or are one pair's.
 
-use std::cell::Cell;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::future::{Either, join_all, select};
-use futures_util::stream::FuturesUnordered;
-use plimsoll_core::{DeviceId, Fault, Priority};
+use futures_util::future::{Either, select};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, Priority};
 use plimsoll_image::Image;
-use plimsoll_image::decode::DecodeOptions;
-use plimsoll_image::metrics::{HeatMap, Metric, MetricWorkload, SizesDiffer, heat_map};
-use plimsoll_runtime::{Orchestrator, Reference, Registered, Task, workload};
+use plimsoll_image::decode::{DecodeOptions, look};
+use plimsoll_image::metrics::{Metric, MetricWorkload, SizesDiffer, heat_map};
+use plimsoll_runtime::{
+    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, Task, TaskFailure, workload,
+};
 
-use super::load::{File, Load, Loaded};
-use super::pair::{FileFacts, MetricScore, Pair, PairError, PairScores, Scored};
-use super::references::{LoadedReference, Loading, References};
+use super::load::{File, LoadError, LoadPair, LoadReference, LoadedPair, LoadedReference, PairFiles};
+use super::pair::{Drawn, FileFacts, MetricFailure, MetricScore, Pair, PairError, PairScores, Scored};
+use super::references::{KnownReference, References};
 use crate::stop::StopSign;
 
-/// Bytes of decoded pixels held at once, beside the references kept: an eighth of a small machine's memory.
+/// Bytes of decoded pixels that wait to be scored: an eighth of a small machine's memory.
 const PIXELS_BUDGET: u64 = 512 << 20;
-/// Pairs under way before the size of any is known.
-const FIRST_FEW: usize = 2;
+/// The share of the CPU's line that they may have; the metrics need the rest.
+const LINE_SHARE: u64 = 4;
 
 /// How pairs are scored.
 #[derive(Clone, Debug)]
@@ -41,8 +40,18 @@ pub struct SweepOptions {
     pub strict: bool,
     /// Whether to keep why each choice was made.
     pub explain: bool,
-    /// Whether to keep pictures and heat maps, for a report, of the first so many pairs.
-    pub pictures: usize,
+    /// Small pictures and heat maps of pairs, for a report.
+    pub pictures: Pictures,
+}
+
+/// Of which pairs there are pictures and heat maps, and how large.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pictures {
+    /// The first so many pairs have them.
+    pub first: usize,
+    /// No side is longer. Images are made small before they are compared: a map of a large image takes longer than its
+    /// score, and nobody sees the difference on a page.
+    pub side_max: u32,
 }
 
 /// Many pairs to score.
@@ -65,15 +74,31 @@ pub struct SweepOptions {
 /// ```
 pub struct Sweep<'a> {
     orchestrator: &'a Orchestrator,
-    options: SweepOptions,
-    load: Registered<Load>,
-    metrics: Vec<Registered<MetricWorkload>>,
-    heat_map: Registered<HeatMapWork>,
-    window_max: usize,
-    largest: Cell<u64>,
+    load_reference: Registered<LoadReference>,
+    load: Registered<LoadPair>,
+    scoring: Arc<Scoring>,
 }
 
-type HeatMapWork = workload::Function<(Image, Image), HeatMap, fn(&(Image, Image)) -> Result<HeatMap, Fault>>;
+/// What becomes of a pair once both images are there.
+struct Scoring {
+    options: SweepOptions,
+    metrics: Vec<Registered<MetricWorkload>>,
+    draw: Registered<DrawWork>,
+}
+
+/// What to draw: the pair, and how large at the most.
+type ToDraw = (Arc<LoadedReference>, Image, u32);
+type DrawWork = workload::Function<ToDraw, Drawn, fn(&ToDraw) -> Result<Drawn, Fault>>;
+
+/// What a task of a pair gives.
+enum Piece {
+    Score(MetricScore),
+    Drawn(Drawn),
+}
+
+/// What is kept of a pair while it is scored; or why it is not.
+type Kept = Result<LoadedPair, PairError>;
+type PairFlow = Flow<LoadPair, Gathered<Kept, Piece>>;
 
 impl SweepOptions {
     /// These metrics on any device, and nothing kept but scores.
@@ -85,7 +110,7 @@ impl SweepOptions {
             rung: None,
             strict: false,
             explain: false,
-            pictures: 0,
+            pictures: Pictures::default(),
         }
     }
 }
@@ -93,12 +118,14 @@ impl SweepOptions {
 impl<'a> Sweep<'a> {
     /// A sweep on the devices of an orchestrator.
     pub fn new(orchestrator: &'a Orchestrator, options: SweepOptions) -> Self {
-        let load = orchestrator.register(Load::new(options.decode.clone()));
-        let metrics = options.metrics.iter().map(|metric| orchestrator.register(metric.workload())).collect();
-        let draw: fn(&(Image, Image)) -> Result<HeatMap, Fault> = draw_heat_map;
-        let heat_map = orchestrator.register(workload::function("heat-map", draw));
-        let slots: usize = orchestrator.devices().map(|(_, facts)| facts.slots).sum();
-        Self { orchestrator, options, load, metrics, heat_map, window_max: 2 * slots + 2, largest: Cell::new(0) }
+        let metrics: Vec<_> = options.metrics.iter().map(|metric| orchestrator.register(metric.workload())).collect();
+        let (decode, uploader) = (options.decode.clone(), orchestrator.uploader());
+        let load_reference =
+            orchestrator.register(LoadReference { options: decode.clone(), metrics: metrics.clone(), uploader });
+        let load = orchestrator.register(LoadPair { options: decode });
+        let drawing: fn(&ToDraw) -> Result<Drawn, Fault> = draw;
+        let draw = orchestrator.register(workload::function("draw", drawing));
+        Self { orchestrator, load_reference, load, scoring: Arc::new(Scoring { options, metrics, draw }) }
     }
 
     /// Scores pairs, each with its number, and hands over what came of each, in the order in which they end. Stops when
@@ -109,93 +136,147 @@ impl<'a> Sweep<'a> {
         stop: &StopSign,
         mut take: impl FnMut(Scored) -> ControlFlow<()>,
     ) {
-        let references = References::default();
+        let mut under_way = UnderWay::new(self);
         let mut pairs = pairs.into_iter();
-        let mut under_way = FuturesUnordered::new();
+        let mut waiting = None;
         pollster::block_on(async {
             while !stop.is_raised() {
-                let room = self.window().saturating_sub(under_way.len());
-                under_way.extend(pairs.by_ref().take(room).map(|(at, pair)| self.score(&references, at, pair)));
-                let Either::Left((Some(scored), _)) = select(under_way.next(), Box::pin(stop.raised())).await else {
+                while let Some((at, pair)) = waiting.take().or_else(|| pairs.next()) {
+                    match under_way.begin(at, &pair) {
+                        Ok(Begun::Yes) => under_way.note(at, pair),
+                        Ok(Begun::Full) => {
+                            waiting = Some((at, pair));
+                            break;
+                        }
+                        Err(error) => {
+                            if take(Scored { at, pair, outcome: Err(error) }).is_break() {
+                                return;
+                            }
+                        }
+                    }
+                    if stop.is_raised() {
+                        return;
+                    }
+                }
+                let Either::Left((Some(done), _)) =
+                    select(Box::pin(under_way.flow.next()), Box::pin(stop.raised())).await
+                else {
                     return;
                 };
-                if take(scored).is_break() {
+                if take(under_way.scored(done)).is_break() {
                     return;
                 }
             }
         });
     }
 
-    /// Pairs under way at most: as many as fit in the budget if all are as large as the largest so far.
-    fn window(&self) -> usize {
-        match self.largest.get() {
-            0 => FIRST_FEW,
-            bytes => usize::try_from(PIXELS_BUDGET / bytes).unwrap_or(usize::MAX).clamp(1, self.window_max),
-        }
+    /// Bytes of the CPU that may be promised now.
+    fn line(&self) -> Bytes {
+        let is_cpu = |device: DeviceId| {
+            self.orchestrator.devices().any(|(id, facts)| id == device && facts.kind == DeviceKind::Cpu)
+        };
+        let status = self.orchestrator.reports();
+        status.iter().filter(|status| is_cpu(status.device)).map(|status| status.line).max().unwrap_or(Bytes::MAX)
+    }
+}
+
+/// Whether a pair is on its way.
+enum Begun {
+    Yes,
+    /// Not before another has ended.
+    Full,
+}
+
+/// The pairs of a sweep that are on their way.
+struct UnderWay<'s> {
+    sweep: &'s Sweep<'s>,
+    flow: PairFlow,
+    references: References<'s>,
+    /// The pair of each item.
+    pairs: HashMap<u64, (usize, Pair)>,
+    next_item: u64,
+}
+
+impl<'s> UnderWay<'s> {
+    fn new(sweep: &'s Sweep<'s>) -> Self {
+        let slots: usize = sweep.orchestrator.devices().map(|(_, facts)| facts.slots).sum();
+        let bytes_max = PIXELS_BUDGET.min(sweep.line().0 / LINE_SHARE);
+        let scoring = Arc::clone(&sweep.scoring);
+        let pipeline = Pipeline::of(&sweep.load)
+            .fan_out(move |loaded| scoring.fan_out(loaded))
+            .items_max(2 * slots + 2)
+            .bytes_max(Bytes(bytes_max));
+        let references = References::new(sweep.orchestrator, &sweep.load_reference, bytes_max / 2);
+        Self { sweep, flow: sweep.orchestrator.flow(&pipeline), references, pairs: HashMap::new(), next_item: 0 }
     }
 
-    async fn score<'s>(&'s self, references: &References<'s>, at: usize, pair: Pair) -> Scored {
-        let outcome = self.scores(references, at, &pair).await;
+    /// Begins with a pair if there is space for it; says why if it can never be scored.
+    fn begin(&mut self, at: usize, pair: &Pair) -> Result<Begun, PairError> {
+        if self.flow.is_full(Bytes::ZERO) {
+            return Ok(Begun::Full);
+        }
+        let failed = |cause| PairError::Load(LoadError::of(&pair.distorted, cause));
+        let outlook = look(&pair.distorted).map_err(failed)?;
+        let bytes = Bytes(outlook.image_bytes);
+        if self.flow.is_full(bytes) {
+            return Ok(Begun::Full);
+        }
+        let KnownReference { outlook: reference, cell, task, is_new } = self.references.at(&pair.reference)?;
+        if !outlook.may_match(&reference) {
+            return Err(SizesDiffer { reference: reference.size, distorted: outlook.size }.into());
+        }
+        let decoding = outlook.decode_bytes.max(if is_new { reference.decode_bytes } else { 0 });
+        let (needed, line) = (bytes + Bytes(reference.image_bytes + decoding), self.sweep.line());
+        if needed > line {
+            return Err(PairError::DoesNotFit { needed, line });
+        }
+        let distorted = File { path: pair.distorted.clone(), outlook };
+        let load = Task::new(PairFiles { at, distorted, reference: cell }).after([task]);
+        let submitted = self.flow.submit_sized(load, bytes);
+        self.next_item = submitted.map_err(|refused| PairError::NotLoaded(Arc::new(refused.into())))?;
+        Ok(Begun::Yes)
+    }
+
+    fn note(&mut self, at: usize, pair: Pair) {
+        self.pairs.insert(self.next_item, (at, pair));
+    }
+
+    fn scored(&mut self, done: ItemResult<Gathered<Kept, Piece>>) -> Scored {
+        let (at, pair) = self.pairs.remove(&done.item).expect("an item is noted when it begins, and ends once");
+        let outcome = match done.result {
+            Ok(done) => self.sweep.scoring.gathered(done.output),
+            Err(failure) => Err(PairError::NotLoaded(Arc::new(failure))),
+        };
         Scored { at, pair, outcome }
     }
+}
 
-    async fn scores<'s>(
-        &'s self,
-        references: &References<'s>,
-        at: usize,
-        pair: &Pair,
-    ) -> Result<PairScores, PairError> {
-        let path = pair.reference.clone();
-        let reference = references.at(&pair.reference, || self.load_reference(path));
-        let distorted = self.load(&pair.distorted).await?;
-        let reference = reference.await?;
-        let (image, original) = (&distorted.image, &reference.file.image);
-        if image.size() != original.size() {
-            return Err(SizesDiffer { reference: original.size(), distorted: image.size() }.into());
-        }
-        self.largest.set(self.largest.get().max(image.size().pixels() * 6));
-        let each = self.metrics.iter().zip(&reference.handles);
-        let scores = join_all(each.map(|(metric, handle)| self.score_by(metric, handle, image))).await;
-        let scores = scores.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let has_picture = at < self.options.pictures;
-        let heat_map = if has_picture { self.heat_map(original, image).await } else { None };
-        let Loaded { image, bytes, hash, decoder, format } = distorted;
-        let distorted = FileFacts { bytes, hash, decoder, format };
-        let picture = has_picture.then_some(image);
-        Ok(PairScores { reference: Arc::clone(&reference.file), distorted, scores, picture, heat_map })
-    }
-
-    async fn load(&self, path: &Path) -> Result<Loaded, PairError> {
-        // Nothing can be scored before it is loaded, so loading goes first.
-        let task = Task::new(File::new(path)).priority(Priority::High);
-        let ticket = self.orchestrator.submit(&self.load, task).map_err(|refused| not_loaded(refused.into()))?;
-        let done = ticket.await.map_err(not_loaded)?;
-        done.output.map_err(|error| PairError::Load(Arc::new(error)))
-    }
-
-    fn load_reference(&self, path: std::path::PathBuf) -> Loading<'_> {
-        Box::pin(async move {
-            let file = Arc::new(self.load(&path).await?);
-            let handle = |metric| self.orchestrator.upload(metric, file.image.clone());
-            Ok(Rc::new(LoadedReference { handles: self.metrics.iter().map(handle).collect(), file }))
-        })
-    }
-
-    async fn score_by(
-        &self,
-        metric: &Registered<MetricWorkload>,
-        reference: &Reference<MetricWorkload>,
-        distorted: &Image,
-    ) -> Result<MetricScore, PairError> {
-        let which = metric.workload().metric();
-        let failed = |failure| PairError::Metric { metric: which, failure: Arc::new(failure) };
-        let why = match self.options.explain {
-            true => self.orchestrator.why(metric, self.task(reference, distorted)),
-            false => Vec::new(),
+impl Scoring {
+    /// One task for each metric, and one for the heat map.
+    fn fan_out(&self, loaded: Kept) -> FanOut<Kept, Piece> {
+        let pair = match loaded.and_then(of_one_size) {
+            Ok(pair) => pair,
+            Err(error) => return FanOut::new(Err(error)),
         };
-        let submitted = self.orchestrator.submit(metric, self.task(reference, distorted));
-        let done = submitted.map_err(|refused| failed(refused.into()))?.await.map_err(failed)?;
-        Ok(MetricScore { metric: which, score: done.output, report: done.report, why })
+        let (image, reference) = (pair.distorted.image.clone(), Arc::clone(&pair.reference));
+        let has_picture = self.has_picture(&pair);
+        let mut fan = FanOut::new(Ok(pair));
+        for (workload, handle) in self.metrics.iter().zip(&reference.handles) {
+            let metric = workload.workload().metric();
+            let score = move |done: plimsoll_runtime::Done<_>| {
+                Piece::Score(MetricScore { metric, score: done.output, report: done.report })
+            };
+            fan = fan.task(workload, self.task(handle, &image), score);
+        }
+        if has_picture {
+            let task = Task::new((reference, image, self.options.pictures.side_max)).priority(Priority::Low);
+            fan = fan.task(&self.draw, task, |done| Piece::Drawn(done.output));
+        }
+        fan
+    }
+
+    fn has_picture(&self, pair: &LoadedPair) -> bool {
+        pair.at < self.options.pictures.first
     }
 
     fn task(&self, reference: &Reference<MetricWorkload>, distorted: &Image) -> Task<MetricWorkload> {
@@ -206,21 +287,48 @@ impl<'a> Sweep<'a> {
         if let Some(rung) = self.options.rung {
             task = task.rung(rung);
         }
+        if self.options.explain {
+            task = task.explained();
+        }
         if self.options.strict { task.strict() } else { task }
     }
 
-    /// A report can do without a heat map, so nothing fails for lack of one.
-    async fn heat_map(&self, reference: &Image, distorted: &Image) -> Option<HeatMap> {
-        let task = Task::new((reference.clone(), distorted.clone())).priority(Priority::Low);
-        let ticket = self.orchestrator.submit(&self.heat_map, task).ok()?;
-        ticket.await.ok().map(|done| done.output)
+    /// The scores of a pair. A report can do without pictures, so nothing fails for lack of them.
+    fn gathered(&self, gathered: Gathered<Kept, Piece>) -> Result<PairScores, PairError> {
+        let pair = gathered.kept?;
+        let mut results = gathered.results.into_iter();
+        let of_metric = |(metric, result): (&Metric, Result<Piece, TaskFailure>)| match result {
+            Ok(Piece::Score(score)) => Some(Ok(score)),
+            Ok(Piece::Drawn(_)) => None,
+            Err(failure) => Some(Err(MetricFailure { metric: *metric, failure })),
+        };
+        let scores = self.options.metrics.iter().zip(results.by_ref()).filter_map(of_metric).collect();
+        let drawn = results.flatten().find_map(|piece| match piece {
+            Piece::Drawn(drawn) => Some(drawn),
+            Piece::Score(_) => None,
+        });
+        let LoadedPair { distorted, reference, .. } = pair;
+        let facts = FileFacts {
+            bytes: distorted.bytes,
+            hash: distorted.hash,
+            decoder: distorted.decoder,
+            format: distorted.format,
+        };
+        Ok(PairScores { reference: Arc::clone(&reference.file), distorted: facts, scores, drawn })
     }
 }
 
-fn draw_heat_map((reference, distorted): &(Image, Image)) -> Result<HeatMap, Fault> {
-    heat_map(reference, distorted).map_err(Fault::work)
+fn of_one_size(pair: LoadedPair) -> Kept {
+    let (distorted, reference) = (pair.distorted.image.size(), pair.reference.file.image.size());
+    match distorted == reference {
+        true => Ok(pair),
+        false => Err(SizesDiffer { reference, distorted }.into()),
+    }
 }
 
-fn not_loaded(failure: plimsoll_runtime::TaskFailure) -> PairError {
-    PairError::NotLoaded(Arc::new(failure))
+fn draw((reference, distorted, side_max): &ToDraw) -> Result<Drawn, Fault> {
+    let original = reference.small.get_or_init(|| reference.file.image.shrunk(*side_max));
+    let picture = distorted.shrunk(*side_max);
+    let heat_map = heat_map(original, &picture).map_err(Fault::work)?;
+    Ok(Drawn { picture, reference: original.clone(), heat_map })
 }

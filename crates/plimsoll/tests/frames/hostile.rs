@@ -1,5 +1,5 @@
 //! Damaged streams and images through the whole path: every frame before the damage comes out, then an error or the end;
-//! nothing panics or hangs, and nothing is kept. Seeds are fixed; `ROUNDS` sets how many.
+//! nothing panics or hangs, and nothing is kept. Seeds are fixed; `cargo xtask campaign frames` tries more of them.
 
 use std::fs;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::film::{film, format};
 const ROUNDS: u64 = 300;
 
 fn rounds() -> u64 {
-    std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS)
+    std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS)
 }
 
 fn damaged(whole: &[u8], rng: &mut Rng) -> Vec<u8> {

@@ -102,11 +102,13 @@ fn a_film_of_one_frame_is_its_own_neighbour() {
 /// However many frames there are and however many work at once: what is kept goes with the last frame that looks at it.
 #[test]
 fn kept_frames_go_with_the_last_that_looks_at_them() {
+    // `cargo xtask campaign long-streams` asks for more.
+    let count = std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|count| count.parse().ok()).unwrap_or(600);
     for slots in [1, 2, 8] {
         let cpu = Arc::new(CpuDevice::builder().slots(slots).build());
         let distributor = distributor(vec![Arc::clone(&cpu) as Arc<dyn Device>]);
         let kept = ChainWorkload::new(chain()).kept(format()).expect("a plan").0;
-        let frames = (0..600).map(|number| Ok::<_, Infallible>(frame(number % 7)));
+        let frames = (0..count).map(|number| Ok::<_, Infallible>(frame(number % 7)));
         let mut stream = distributor.stream(frames, &chain());
         let mut most = 0;
         while let Some(done) = stream.next() {

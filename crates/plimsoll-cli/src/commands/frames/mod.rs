@@ -29,6 +29,7 @@ use std::io::{self, IsTerminal};
 
 use plimsoll::frames::{Distributor, DistributorOptions};
 use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions};
+use plimsoll::regret::RegretMeter;
 use plimsoll::{Orchestrator, profile};
 use plimsoll_core::DeviceId;
 
@@ -59,7 +60,8 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     opened.problems.iter().for_each(warn);
     let only = chosen(args, &opened.names)?;
     let live = Live::new(opened.devices.iter().map(|device| device.facts().slots));
-    let described = Orchestrator::builder().listener(live.listener());
+    let meter = RegretMeter::new();
+    let described = Orchestrator::builder().listener(live.listener()).listener(meter.listener());
     let hardware = profile::hardware();
     let described = described.profile(profile::file(&hardware).map_err(Stop::failed)?, Some(hardware));
     let (described, trace) = trace::start(described, args.trace.as_deref(), &opened.names)?;
@@ -83,12 +85,13 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     if let Err(error) = distributor.orchestrator().save_profile() {
         warn(error);
     }
+    let regret = meter.regret(distributor.orchestrator());
     drop(distributor);
     trace.finish()?;
     let (stats, ended) = ended?;
     // Figures of nothing would only stand between the user and the error.
     if stats.frames > 0 || ended.is_ok() || shown.as_json() {
-        shown.print(&stats)?;
+        shown.print(&stats, regret)?;
     }
     ended
 }

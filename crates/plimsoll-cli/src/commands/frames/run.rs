@@ -107,7 +107,7 @@ fn broken(why: &str, written: u64, kept: Option<String>) -> Stop {
 }
 
 fn stopped(written: u64, kept: Option<String>) -> Stop {
-    Stop::Interrupted { left: kept.unwrap_or_else(|| delivered(written)) }
+    Stop::interrupted(kept.unwrap_or_else(|| delivered(written)))
 }
 
 fn delivered(frames: u64) -> String {

@@ -4,6 +4,7 @@ use comfy_table::CellAlignment::{Left, Right};
 use comfy_table::{Cell, Table};
 use plimsoll::Strategy;
 use plimsoll::frames::{DeviceFrames, FrameStats};
+use plimsoll::regret::Regret;
 use plimsoll_core::{Bytes, Nanos};
 use serde::Serialize;
 
@@ -32,6 +33,11 @@ struct Report<'a> {
     strategy: String,
     #[serde(flatten)]
     stats: &'a FrameStats,
+    /// What no schedule of the same tasks on these devices could beat.
+    lower_bound_seconds: f64,
+    /// The time over that, and as a share of it.
+    regret_seconds: f64,
+    regret_share: f64,
 }
 
 impl Shown {
@@ -51,13 +57,14 @@ impl Shown {
         self.format == Some(StatsFormat::Json)
     }
 
-    pub(super) fn print(&self, stats: &FrameStats) -> Ended {
+    pub(super) fn print(&self, stats: &FrameStats, regret: Regret) -> Ended {
         match self.format {
-            Some(StatsFormat::Json) => self.print_json(stats),
+            Some(StatsFormat::Json) => self.print_json(stats, regret),
             Some(StatsFormat::Table) => {
                 self.print_tables(stats)?;
                 self.say("")?;
-                self.say(&summary(stats))
+                self.say(&summary(stats))?;
+                self.say(&format!("all tasks {regret}"))
             }
             None => {
                 output::aside(summary(stats));
@@ -66,9 +73,18 @@ impl Shown {
         }
     }
 
-    fn print_json(&self, stats: &FrameStats) -> Ended {
+    fn print_json(&self, stats: &FrameStats, regret: Regret) -> Ended {
         let Self { chain, input, output, strategy, .. } = self;
-        let report = Report { chain, input, output, strategy: strategy.to_string(), stats };
+        let report = Report {
+            chain,
+            input,
+            output,
+            strategy: strategy.to_string(),
+            stats,
+            lower_bound_seconds: regret.lower_bound.as_secs_f64(),
+            regret_seconds: regret.over().as_secs_f64(),
+            regret_share: regret.share(),
+        };
         if !self.aside {
             return output::json(&report);
         }

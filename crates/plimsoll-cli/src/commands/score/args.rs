@@ -7,8 +7,11 @@ use clap::{Args as ClapArgs, ValueEnum};
 use plimsoll::image::decode::{Background, DecodeOptions, Profiles};
 use plimsoll::image::metrics::{Display, Metric, RUNGS};
 use plimsoll::machine::DeviceName;
+use plimsoll_results::report;
 use plimsoll_results::rows::Format;
 
+use super::labels::LabelPattern;
+use super::threshold::Threshold;
 use crate::stop::Stop;
 
 /// Score images against their references
@@ -49,6 +52,23 @@ pub(crate) struct Args {
     /// Write a page with plots, heat maps and thumbnails
     #[arg(long, value_name = "FILE.html", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
+    /// Read the encoder and the quality of each variant from its path: a pattern such as {encoder}-q{quality}, or folder
+    #[arg(long, value_name = "PATTERN", help_heading = "Output")]
+    pub(super) labels: Option<LabelPattern>,
+    /// End with exit code 3 if a score is worse, such as ssim2=80 (or, of a distance, higher: butteraugli=1.5)
+    #[arg(long, value_name = "METRIC=SCORE,...", value_delimiter = ',', help_heading = "Output")]
+    pub(super) fail_below: Vec<Threshold>,
+    /// Say at the end what each device did, and how close that was to the best schedule; --stats=json for other programs
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "table",
+        help_heading = "Output"
+    )]
+    pub(super) stats: Option<StatsFormat>,
     /// Say for every score where, how and how long
     #[arg(short, long, help_heading = "Output")]
     pub(super) verbose: bool,
@@ -85,16 +105,25 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 A row ends in an error if its files cannot be scored; the others go on, and the exit code is 1. With --output, finished \
-rows survive anything, a kill included; --resume goes on from there.
+rows survive anything, a kill included; --resume goes on from there, and adds metrics that the rows do not have yet.
 
 Examples:
   plimsoll score samples/harbour.png samples/variants/*
   plimsoll score --metric ssim2,butteraugli original/ compressed/
   plimsoll score --pairs pairs.csv --output scores.parquet
   plimsoll score --pairs pairs.csv --output scores.parquet --resume
-  plimsoll score photo.png variants/* --report report.html
+  plimsoll score --pairs pairs.csv --metric butteraugli --output scores.parquet --resume
+  plimsoll score photo.png variants/* --labels '{encoder}-q{quality}' --report report.html
+  plimsoll score --fail-below ssim2=80 original/ compressed/
   plimsoll score photo.png variants/* --memory-limit 64MiB --explain
   plimsoll score --list-metrics";
+
+/// How figures are shown.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum StatsFormat {
+    Table,
+    Json,
+}
 
 /// What stands after --metric.
 #[derive(Copy, Clone, Debug)]
@@ -151,6 +180,17 @@ impl Args {
         let format = self.row_format()?;
         if self.output.is_some() && format.is_none() {
             return Err(Stop::usage("a table is for people to see; write csv, json, jsonl or parquet to a file"));
+        }
+        let is_scored =
+            |threshold: &&Threshold| self.metrics().iter().any(|metric| metric.name() == threshold.metric.name());
+        if let Some(unscored) = self.fail_below.iter().find(|threshold| !is_scored(threshold)) {
+            let name = unscored.metric.name();
+            return Err(Stop::usage(format_args!(
+                "--fail-below names {name}, which is not scored; add it to --metric"
+            )));
+        }
+        if let Some(path) = &self.report {
+            report::check(path).map_err(|error| Stop::failed_with_causes(&error))?;
         }
         if self.output.is_none() && format == Some(Format::Parquet) {
             return Err(Stop::usage("parquet is written to a file; name it with --output"));

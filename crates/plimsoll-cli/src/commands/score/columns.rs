@@ -1,110 +1,223 @@
 //! The columns of a row, and the row of a pair. The names of columns are a promise to other programs.
 
+use std::collections::HashMap;
+
+use plimsoll::image::decode;
 use plimsoll::image::metrics::Metric;
 use plimsoll::machine::DeviceName;
 use plimsoll::score::{MetricScore, Pair, PairScores, Scored};
 use plimsoll_core::Nanos;
 use plimsoll_results::rows::{Cell, Column, Kind, Row, Schema};
 
-use super::device_name;
+use super::args::Args;
+use super::labels::{LabelPattern, Labels};
+use super::{device_name, names};
 use crate::stop::Stop;
+
+/// The program that computed a score: another version may give another.
+const VERSION: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
 
 /// What every row of a run has in common.
 pub(super) struct Columns {
+    schema: Schema,
+    /// The place of each column.
+    places: HashMap<String, usize>,
+    /// Asked for in this run.
     metrics: Vec<Metric>,
     verbose: bool,
+    labels: Option<LabelPattern>,
     /// What changes a score beside the files: part of a row's identity.
     settings: String,
     names: Vec<DeviceName>,
 }
 
 impl Columns {
-    pub(super) fn new(metrics: Vec<Metric>, settings: String, verbose: bool, names: Vec<DeviceName>) -> Self {
-        Self { metrics, verbose, settings, names }
-    }
-
-    pub(super) fn schema(&self) -> Result<Schema, Stop> {
-        let mut columns: Vec<Column> =
-            ["reference", "distorted", "settings"].map(|name| Column::key(name, Kind::Text)).to_vec();
-        let value = |name: &str, kind| Column::value(name, kind);
-        columns.extend(["width", "height", "bytes"].map(|name| value(name, Kind::Integer)));
-        columns.push(value("bits_per_pixel", Kind::Number));
-        for metric in &self.metrics {
-            columns.extend(score_columns(*metric).into_iter().map(|name| Column::value(name, Kind::Number)));
-        }
-        if self.verbose {
-            for metric in &self.metrics {
-                let name = |what: &str| format!("{}_{what}", column_name(*metric));
-                columns.extend(["device", "rung"].map(|what| Column::value(name(what), Kind::Text)));
-                columns.extend(
-                    ["queued_ms", "prepare_ms", "open_ms", "run_ms"]
-                        .map(|what| Column::value(name(what), Kind::Number)),
-                );
-                columns.push(Column::value(name("bytes_promised"), Kind::Integer));
+    /// The columns of this run, and of rows that are there already (`existing`), so that a run can add metrics to them.
+    pub(super) fn new(args: &Args, existing: &[String], names: Vec<DeviceName>) -> Result<Self, Stop> {
+        let metrics = args.metrics();
+        let has = |name: &str| existing.iter().any(|column| column == name);
+        let is_there = |metric: &&Metric| score_columns(**metric).iter().any(|name| has(name));
+        // Those that are there come first, so that their columns stay where they are.
+        let mut all: Vec<Metric> = Vec::new();
+        let there = existing_order(existing);
+        for metric in there.iter().filter(is_there).chain(&metrics) {
+            if all.iter().all(|known| known.name() != metric.name()) {
+                all.push(*metric);
             }
         }
-        let texts = ["reference_decoder", "decoder", "reference_hash", "hash", "error"];
-        columns.extend(texts.map(|name| value(name, Kind::Text)));
-        Schema::new(columns).map_err(Stop::failed)
+        let verbose = args.verbose || existing.iter().any(|name| name.ends_with("_bytes_promised"));
+        let with_labels = args.labels.is_some() || has("encoder");
+        let schema = schema(&all, verbose, with_labels)?;
+        let places = schema.columns().iter().enumerate().map(|(at, column)| (column.name().to_owned(), at)).collect();
+        let (labels, settings) = (args.labels.clone(), args.settings());
+        Ok(Self { schema, places, metrics, verbose, labels, settings, names })
+    }
+
+    pub(super) fn schema(&self) -> Schema {
+        self.schema.clone()
     }
 
     /// The cells that tell a pair's row from others.
     pub(super) fn key(&self, pair: &Pair) -> [Cell; 3] {
-        let path = |path: &std::path::Path| Cell::from(path.to_string_lossy().into_owned());
+        let path = |path: &std::path::Path| Cell::from(names::in_row(path));
         [path(&pair.reference), path(&pair.distorted), Cell::from(self.settings.as_str())]
     }
 
-    /// The content hashes in a row: the reference's, then the distorted image's.
-    pub(super) fn hashes(&self, row: &Row) -> [Option<String>; 2] {
-        [3, 2].map(|from_end| match &row.cells()[self.count() - from_end] {
-            Cell::Text(hash) => Some(hash.clone()),
-            _ => None,
-        })
+    /// What stands in a column of a row.
+    pub(super) fn cell<'a>(&self, row: &'a Row, name: &str) -> Option<&'a Cell> {
+        row.cells().get(*self.places.get(name)?).filter(|cell| **cell != Cell::Empty)
     }
 
-    pub(super) fn row(&self, scored: &Scored) -> Row {
-        let mut cells = self.key(&scored.pair).to_vec();
-        match &scored.outcome {
-            Ok(scores) => self.add_scores(&mut cells, scores),
+    /// The same, if it is text.
+    pub(super) fn text<'a>(&self, row: &'a Row, name: &str) -> Option<&'a str> {
+        match self.cell(row, name)? {
+            Cell::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The same, if it is a number.
+    pub(super) fn number(&self, row: &Row, name: &str) -> Option<f64> {
+        match self.cell(row, name)? {
+            Cell::Number(number) => Some(*number),
+            Cell::Integer(integer) => Some(*integer as f64),
+            _ => None,
+        }
+    }
+
+    /// Whether a row was computed as this program would, from files of these hashes.
+    pub(super) fn is_current(&self, row: &Row, hashes: &[Option<String>; 2]) -> bool {
+        let known = |name: &str| {
+            self.text(row, name).is_some_and(|named| decode::Format::ALL.iter().any(|format| format.decoder() == named))
+        };
+        let same = |name: &str, hash: &Option<String>| hash.is_some() && self.text(row, name) == hash.as_deref();
+        same("reference_hash", &hashes[0])
+            && same("hash", &hashes[1])
+            && known("reference_decoder")
+            && known("decoder")
+            && self.text(row, "version") == Some(VERSION)
+    }
+
+    /// The metrics of this run that a row does not have.
+    pub(super) fn missing(&self, row: &Row) -> Vec<Metric> {
+        let is_missing = |metric: &&Metric| score_columns(**metric).iter().any(|name| self.cell(row, name).is_none());
+        self.metrics.iter().filter(is_missing).copied().collect()
+    }
+
+    /// All metrics of this run.
+    pub(super) fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    /// The names of the columns that hold scores of this run.
+    pub(super) fn score_names(&self) -> Vec<String> {
+        self.metrics.iter().flat_map(|metric| score_columns(*metric)).collect()
+    }
+
+    /// What the name of a variant says of it.
+    pub(super) fn labels(&self, pair: &Pair) -> Labels {
+        self.labels.as_ref().map_or_else(Labels::default, |pattern| pattern.of(&pair.distorted))
+    }
+
+    /// The row of a pair. What this run did not compute is taken from the row that was there before.
+    pub(super) fn row(&self, scored: &Scored, before: Option<&Row>) -> Row {
+        let mut found: HashMap<String, Cell> = HashMap::new();
+        let mut put = |name: &str, cell: Cell| drop(found.insert(name.to_owned(), cell));
+        for (name, cell) in ["reference", "distorted", "settings"].into_iter().zip(self.key(&scored.pair)) {
+            put(name, cell);
+        }
+        let labels = self.labels(&scored.pair);
+        put("encoder", labels.encoder.into());
+        put("quality", labels.quality.into());
+        put("version", VERSION.into());
+        let before = match &scored.outcome {
+            Ok(scores) => {
+                self.put_scores(&mut put, scores);
+                before
+            }
             Err(error) => {
-                cells.resize_with(self.count() - 1, Cell::default);
-                cells.push(Cell::from(error.to_string()));
+                put("error", Cell::from(error.to_string()));
+                None
+            }
+        };
+        let cell = |(at, column): (usize, &Column)| {
+            let known = found.remove(column.name());
+            known.or_else(|| before.map(|row| row.cells()[at].clone())).unwrap_or_default()
+        };
+        Row::new(self.schema.columns().iter().enumerate().map(cell).collect::<Vec<_>>())
+    }
+
+    fn put_scores(&self, put: &mut impl FnMut(&str, Cell), scores: &PairScores) {
+        let (size, file) = (scores.reference.image.size(), &scores.distorted);
+        put("width", Cell::from(u64::from(size.width)));
+        put("height", Cell::from(u64::from(size.height)));
+        put("bytes", Cell::from(file.bytes));
+        put("bits_per_pixel", Cell::from(bits_per_pixel(scores)));
+        for score in scores.good() {
+            let values = [Some(score.score.value), score.score.norm3];
+            for (name, value) in score_columns(score.metric).iter().zip(values) {
+                put(name, value.into());
+            }
+            if self.verbose {
+                self.put_report(put, score);
             }
         }
-        Row::new(cells)
+        put("reference_decoder", scores.reference.decoder.into());
+        put("decoder", file.decoder.into());
+        put("reference_hash", hash_text(scores.reference.hash).into());
+        put("hash", hash_text(file.hash).into());
+        put("error", scores.failures().into());
     }
 
-    fn add_scores(&self, cells: &mut Vec<Cell>, scores: &PairScores) {
-        let size = scores.reference.image.size();
-        let file = &scores.distorted;
-        cells.extend([size.width.into(), size.height.into(), file.bytes].map(Cell::from));
-        cells.push(Cell::from(bits_per_pixel(scores)));
-        for score in &scores.scores {
-            cells.push(Cell::from(score.score.value));
-            cells.extend(score.score.norm3.map(Cell::from));
-        }
-        if self.verbose {
-            scores.scores.iter().for_each(|score| cells.extend(self.report_cells(score)));
-        }
-        cells.extend([scores.reference.decoder, file.decoder].map(Cell::from));
-        cells.extend([scores.reference.hash, file.hash].map(|hash| Cell::from(hash_text(hash))));
-        cells.push(Cell::Empty);
-    }
-
-    fn report_cells(&self, score: &MetricScore) -> Vec<Cell> {
+    fn put_report(&self, put: &mut impl FnMut(&str, Cell), score: &MetricScore) {
         let report = &score.report;
-        let milliseconds = |span: Nanos| Cell::from(span.as_secs_f64() * 1e3);
-        let mut cells = vec![Cell::from(device_name(report.device, &self.names)), Cell::from(report.rung)];
-        cells.extend([report.queued, report.bring, report.open, report.run].map(milliseconds));
-        cells.push(Cell::from(report.bytes_predicted.0));
-        cells
+        let name = |what: &str| format!("{}_{what}", column_name(score.metric));
+        put(&name("device"), device_name(report.device, &self.names).into());
+        put(&name("rung"), report.rung.into());
+        let spans = [("queued_ms", report.queued), ("prepare_ms", report.bring), ("open_ms", report.open)];
+        for (what, span) in spans.into_iter().chain([("run_ms", report.run)]) {
+            put(&name(what), milliseconds(span));
+        }
+        put(&name("bytes_promised"), Cell::from(report.bytes_predicted.0));
     }
+}
 
-    fn count(&self) -> usize {
-        let scores: usize = self.metrics.iter().map(|metric| score_columns(*metric).len()).sum();
-        let reports = if self.verbose { 7 * self.metrics.len() } else { 0 };
-        3 + 4 + scores + reports + 5
+fn milliseconds(span: Nanos) -> Cell {
+    Cell::from(span.as_secs_f64() * 1e3)
+}
+
+/// The metrics whose columns are there, in their order.
+fn existing_order(existing: &[String]) -> Vec<Metric> {
+    let place = |metric: &Metric| existing.iter().position(|name| *name == column_name(*metric));
+    let mut there: Vec<(usize, Metric)> =
+        Metric::ALL.into_iter().filter_map(|metric| Some((place(&metric)?, metric))).collect();
+    there.sort_unstable();
+    there.into_iter().map(|(_, metric)| metric).collect()
+}
+
+fn schema(metrics: &[Metric], verbose: bool, with_labels: bool) -> Result<Schema, Stop> {
+    let value = |name: &str, kind| Column::value(name, kind);
+    let mut columns: Vec<Column> =
+        ["reference", "distorted", "settings"].map(|name| Column::key(name, Kind::Text)).to_vec();
+    columns.extend(["width", "height", "bytes"].map(|name| value(name, Kind::Integer)));
+    columns.push(value("bits_per_pixel", Kind::Number));
+    for metric in metrics {
+        columns.extend(score_columns(*metric).into_iter().map(|name| Column::value(name, Kind::Number)));
     }
+    for metric in metrics.iter().filter(|_| verbose) {
+        let name = |what: &str| format!("{}_{what}", column_name(*metric));
+        columns.extend(["device", "rung"].map(|what| Column::value(name(what), Kind::Text)));
+        let spans = ["queued_ms", "prepare_ms", "open_ms", "run_ms"];
+        columns.extend(spans.map(|what| Column::value(name(what), Kind::Number)));
+        columns.push(Column::value(name("bytes_promised"), Kind::Integer));
+    }
+    if with_labels {
+        columns.extend(["encoder", "quality"].map(|name| value(name, Kind::Text)));
+    }
+    let texts = ["reference_decoder", "decoder", "reference_hash", "hash"];
+    columns.extend(texts.map(|name| value(name, Kind::Text)));
+    columns.extend(["version", "error"].map(|name| value(name, Kind::Text)));
+    Schema::new(columns).map_err(Stop::failed)
 }
 
 /// The size of a file for each pixel in it.

@@ -4,25 +4,32 @@
 mod args;
 mod columns;
 mod explain;
+mod figures;
+mod labels;
 mod list;
+mod names;
 mod outputs;
 mod page;
 mod pairs;
 mod resume;
+mod stats;
 mod summary;
 mod table;
+mod threshold;
 
 use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions};
-use plimsoll::score::{Sweep, SweepOptions};
+use plimsoll::regret::RegretMeter;
+use plimsoll::score::{Pictures, Sweep, SweepOptions};
 use plimsoll::{Builder, Orchestrator, Shutdown, profile};
 use plimsoll_core::DeviceId;
-use plimsoll_results::report;
+use plimsoll_results::{report, rows};
 
 pub(crate) use self::args::Args;
 use self::args::DeviceChoice;
 use self::columns::Columns;
 use self::outputs::Outputs;
 use self::page::Page;
+use self::stats::Stats;
 use crate::machine_args::MachineArgs;
 use crate::stop::{self, Ended, Stop, warn};
 use crate::trace;
@@ -36,22 +43,37 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let opened = Machine::open(&machine_options(args, machine)?);
     opened.problems.iter().for_each(warn);
     let names = opened.names.clone();
-    let options = sweep_options(args, &names)?;
-    let columns = Columns::new(args.metrics(), args.settings(), args.verbose, names.clone());
+    let options = sweep_options(args, &names, pairs.len())?;
+    let columns = Columns::new(args, &existing_columns(args)?, names.clone())?;
     let page = args.report.as_deref().map(|path| Page::new(path, &args.metrics(), command_line()));
     let mut outputs = Outputs::open(args, columns, page, names.clone())?;
     let left = outputs.left_to_do(pairs)?;
+    let meter = RegretMeter::new();
     let (builder, trace) = trace::start(orchestrator(opened)?, args.trace.as_deref(), &names)?;
-    let orchestrator = builder.build();
+    let orchestrator = if args.stats.is_some() { builder.listener(meter.listener()) } else { builder }.build();
     let stop = stop::on_signal();
-    Sweep::new(&orchestrator, options).run(left, &stop, |scored| outputs.take(scored));
+    for (metrics, pairs) in left.sweeps {
+        let options = SweepOptions { metrics, ..options.clone() };
+        Sweep::new(&orchestrator, options).run(pairs, &stop, |scored| outputs.take(scored));
+    }
+    let stats = args.stats.map(|format| Stats::of(&orchestrator, &meter, &names, format));
     let saved = orchestrator.save_profile();
     orchestrator.shutdown(Shutdown::Cancel);
     trace.finish()?;
     if let Err(error) = saved {
         warn(error);
     }
-    outputs.finish(stop.is_raised())
+    let to_stdout = args.row_format()?.is_none() || args.output.is_some();
+    let ended = outputs.finish(stop.is_raised());
+    stats.map_or(Ok(()), |stats| stats.print(to_stdout)).and(ended)
+}
+
+/// The columns of rows that this run is to add to.
+fn existing_columns(args: &Args) -> Result<Vec<String>, Stop> {
+    match (&args.output, args.row_format()?) {
+        (Some(path), Some(format)) if args.resume => Ok(rows::columns_at(path, format)),
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn orchestrator(opened: Machine) -> Result<Builder, Stop> {
@@ -72,14 +94,17 @@ fn machine_options(args: &Args, machine: &MachineArgs) -> Result<MachineOptions,
     Ok(options)
 }
 
-fn sweep_options(args: &Args, names: &[DeviceName]) -> Result<SweepOptions, Stop> {
+fn sweep_options(args: &Args, names: &[DeviceName], pairs: usize) -> Result<SweepOptions, Stop> {
     Ok(SweepOptions {
         decode: args.decode_options(),
         devices: chosen_devices(args.device, names)?,
         rung: args.rung,
         strict: args.strict,
         explain: args.explain,
-        pictures: if args.report.is_some() { report::ROWS_WITH_PICTURES_MAX } else { 0 },
+        pictures: match args.report.is_some() {
+            true => Pictures { first: report::ROWS_WITH_PICTURES_MAX, side_max: report::picture_side(pairs) },
+            false => Pictures::default(),
+        },
         ..SweepOptions::of(args.metrics())
     })
 }
@@ -105,6 +130,20 @@ fn chosen_devices(choice: DeviceChoice, names: &[DeviceName]) -> Result<Vec<Devi
 
 fn device_name(device: DeviceId, names: &[DeviceName]) -> String {
     names.get(device.index()).map_or_else(|| device.to_string(), ToString::to_string)
+}
+
+/// A text in which devices are called as people call them.
+fn naming_devices(text: &str, names: &[DeviceName]) -> String {
+    let mut text = text.to_owned();
+    // From the last one on, because the name of the first begins those of the eleventh and more.
+    for (at, name) in names.iter().enumerate().rev() {
+        let typed = match name {
+            DeviceName::Cpu => "cpu".to_owned(),
+            DeviceName::Gpu(number) => format!("gpu:{number}"),
+        };
+        text = text.replace(&DeviceId(at as u16).to_string(), &typed);
+    }
+    text
 }
 
 /// What was typed, for the report. Of many files only the first and last are of interest.

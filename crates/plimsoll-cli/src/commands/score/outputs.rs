@@ -14,10 +14,12 @@ use plimsoll_results::rows::{self, Existing, Format, Key, Row, RowFile, RowStrea
 use super::args::Args;
 use super::columns::Columns;
 use super::explain;
+use super::figures::Figures;
 use super::page::Page;
-use super::resume;
+use super::resume::Left;
 use super::summary::Summary;
 use super::table::Shown;
+use super::threshold::Threshold;
 use crate::output;
 use crate::stop::{Ended, Stop};
 
@@ -27,6 +29,13 @@ pub(super) struct Outputs {
     page: Option<Page>,
     bar: ProgressBar,
     summary: Summary,
+    /// What is to be said of each label.
+    figures: Option<Figures>,
+    thresholds: Vec<Threshold>,
+    /// Pairs with a score that is worse than a threshold.
+    missed: usize,
+    /// Rows of an earlier run that lack what this one adds.
+    partial: HashMap<usize, Row>,
     explain: bool,
     names: Vec<DeviceName>,
     /// What stopped the output, if anything did.
@@ -70,6 +79,10 @@ impl Outputs {
             page,
             bar: ProgressBar::new(0).with_style(style),
             summary: Summary::default(),
+            figures: args.labels.is_some().then(|| Figures::new(&args.metrics())),
+            thresholds: args.fail_below.clone(),
+            missed: 0,
+            partial: HashMap::new(),
             explain: args.explain,
             names,
             stopped: None,
@@ -77,33 +90,60 @@ impl Outputs {
         })
     }
 
-    /// The pairs that are still to be scored, each with its place among all.
-    pub(super) fn left_to_do(&mut self, pairs: Vec<Pair>) -> Result<Vec<(usize, Pair)>, Stop> {
-        let all = pairs.len();
-        let left = match &mut self.rows {
+    /// What is still to be scored: with which metrics which pairs, each with its place among all.
+    pub(super) fn left_to_do(&mut self, pairs: Vec<Pair>) -> Result<Left, Stop> {
+        let mut left = match &mut self.rows {
             Rows::File { file, ranks } => {
                 let key = |pair| file.schema().key_of(self.columns.key(pair));
                 *ranks = pairs.iter().enumerate().filter_map(|(at, pair)| Some((key(pair)?, at as u64))).collect();
-                resume::left_to_do(pairs, file, &self.columns).map_err(with_causes)?
+                Left::of(pairs, file, &self.columns).map_err(with_causes)?
             }
-            _ => pairs.into_iter().enumerate().collect(),
+            _ => Left::all(pairs, &self.columns),
         };
-        self.summary.kept = all - left.len();
-        self.bar.set_length(left.len() as u64);
+        self.summary.kept = left.kept.len();
+        for (at, pair, row) in std::mem::take(&mut left.kept) {
+            self.take_kept(at, &pair, &row);
+        }
+        self.partial = std::mem::take(&mut left.partial);
+        self.bar.set_length(left.count() as u64);
         Ok(left)
+    }
+
+    /// A row of an earlier run counts as those of this one do.
+    fn take_kept(&mut self, at: usize, pair: &Pair, row: &Row) {
+        if let Some(page) = &mut self.page {
+            page.add_kept(at, pair, row, &self.columns);
+        }
+        if let Some(figures) = &mut self.figures {
+            figures.add_kept(pair, row, &self.columns);
+        }
+        let is_missed = |threshold: &Threshold| {
+            let scores = super::columns::score_columns(threshold.metric);
+            scores
+                .first()
+                .and_then(|name| self.columns.number(row, name))
+                .is_some_and(|score| threshold.is_missed(score))
+        };
+        self.missed += usize::from(self.thresholds.iter().any(is_missed));
     }
 
     /// Takes what came of a pair; says whether to go on.
     pub(super) fn take(&mut self, mut scored: Scored) -> ControlFlow<()> {
         self.summary.count(&scored, &self.names);
+        self.missed += usize::from(self.thresholds.iter().any(|threshold| threshold.is_missed_by(&scored)));
         if self.explain {
             let lines = explain::lines(&scored, &self.names);
-            self.bar.suspend(|| eprint!("{lines}"));
+            self.bar.suspend(|| output::aside(lines.trim_end()));
+        }
+        let before = self.partial.remove(&scored.at);
+        if let Some(figures) = &mut self.figures {
+            figures.add(&scored, &self.columns);
         }
         if let Some(page) = &mut self.page {
-            page.add(&mut scored);
+            let labels = self.columns.labels(&scored.pair);
+            page.add(&mut scored, labels);
         }
-        let taken = self.rows.take(&self.columns, &scored);
+        let taken = self.rows.take(&self.columns, &scored, before.as_ref());
         self.bar.inc(1);
         match taken {
             Ok(()) => ControlFlow::Continue(()),
@@ -124,15 +164,18 @@ impl Outputs {
         let to_stdout = matches!(self.rows, Rows::Table(_) | Rows::File { .. });
         let kept = self.rows.finish()?;
         let lines = self.summary.lines(took);
+        let figures = self.figures.map(|figures| figures.lines()).unwrap_or_default();
         if let Some(page) = self.page {
-            page.write(lines.clone())?;
+            page.write(lines.clone(), &figures)?;
         }
         print_summary(&lines, to_stdout)?;
+        figures.iter().try_for_each(|line| if to_stdout { output::line(line) } else { Ok(output::aside(line)) })?;
         match (interrupted, self.summary.failed) {
             (true, _) => {
                 let next = if kept { "; the same command with --resume goes on" } else { "" };
-                Err(Stop::Interrupted { left: format!("finished rows are kept{next}") })
+                Err(Stop::interrupted(format!("finished rows are kept{next}")))
             }
+            (false, 0) if self.missed > 0 => Err(Stop::Missed { count: self.missed }),
             (false, 0) => Ok(()),
             (false, failed) => {
                 let all = failed + self.summary.scored;
@@ -147,7 +190,7 @@ impl Rows {
         let Some(format) = args.row_format()? else {
             return Ok(Self::Table(Shown::new(args.metrics(), args.verbose, names.to_vec())));
         };
-        let schema = columns.schema()?;
+        let schema = columns.schema();
         if let Some(path) = &args.output {
             let existing = match (args.resume, args.overwrite) {
                 (true, _) => Existing::Resume,
@@ -164,13 +207,13 @@ impl Rows {
         Ok(Self::Array(schema, BTreeMap::new()))
     }
 
-    fn take(&mut self, columns: &Columns, scored: &Scored) -> Result<(), Stop> {
+    fn take(&mut self, columns: &Columns, scored: &Scored, before: Option<&Row>) -> Result<(), Stop> {
         match self {
             Self::Table(shown) => shown.add(scored),
-            Self::File { file, .. } => file.push(&columns.row(scored)).map_err(with_causes)?,
-            Self::Stream(rows) => rows.push(scored.at, columns.row(scored)).map_err(with_causes)?,
+            Self::File { file, .. } => file.push(&columns.row(scored, before)).map_err(with_causes)?,
+            Self::Stream(rows) => rows.push(scored.at, columns.row(scored, before)).map_err(with_causes)?,
             Self::Array(_, rows) => {
-                rows.insert(scored.at, columns.row(scored));
+                rows.insert(scored.at, columns.row(scored, before));
             }
         }
         Ok(())
@@ -223,7 +266,7 @@ fn print_summary(lines: &[(&'static str, String)], to_stdout: bool) -> Ended {
     for (name, value) in lines {
         match to_stdout {
             true => output::line(format_args!("{name:<13} {value}"))?,
-            false => anstream::eprintln!("{name:<13} {value}"),
+            false => output::aside(format_args!("{name:<13} {value}")),
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use plimsoll::score::Pair;
 
 use super::args::Args;
+use super::names::shown;
 use crate::stop::{Stop, warn};
 
 /// Pairs in one run. A list of more is split by whoever makes it; here it would not fit in memory.
@@ -17,6 +18,10 @@ const PAIRS_MAX: usize = 10_000_000;
 const DEPTH_MAX: usize = 32;
 /// Unpaired files that are named one by one.
 const NAMED_MAX: usize = 5;
+
+/// What people call the two columns of a list.
+const HEADINGS: [&[&str]; 2] =
+    [&["reference", "ref", "original", "source"], &["distorted", "dist", "variant", "encoded", "compressed"]];
 
 /// The pairs that the arguments name.
 pub(super) fn resolve(args: &Args) -> Result<Vec<Pair>, Stop> {
@@ -80,16 +85,20 @@ fn by_name(references: &Path, distorted: &Path) -> Result<Vec<Pair>, Stop> {
         let (one, other) = (references.display(), distorted.display());
         return Err(Stop::usage(format_args!("no file in {other} has the name of one in {one}; use --pairs")));
     }
-    tell_unpaired(&unpaired, references);
+    let used: BTreeSet<&PathBuf> = pairs.iter().map(|pair| &pair.reference).collect();
+    let unused: Vec<PathBuf> =
+        reference_files.iter().map(|name| references.join(name)).filter(|path| !used.contains(path)).collect();
+    tell_unpaired(&unpaired, "has no reference", references);
+    tell_unpaired(&unused, "has no variant", distorted);
     Ok(pairs)
 }
 
-fn tell_unpaired(unpaired: &[PathBuf], references: &Path) {
+fn tell_unpaired(unpaired: &[PathBuf], lacks: &str, folder: &Path) {
     for path in unpaired.iter().take(NAMED_MAX) {
-        warn(format_args!("{} has no reference in {} and is left out", path.display(), references.display()));
+        warn(format_args!("{} {lacks} in {} and is left out", shown(path), shown(folder)));
     }
     if unpaired.len() > NAMED_MAX {
-        warn(format_args!("and {} more", unpaired.len() - NAMED_MAX));
+        warn(format_args!("and {} more, each of which {lacks}", unpaired.len() - NAMED_MAX));
     }
 }
 
@@ -134,7 +143,7 @@ fn listed(list: &Path) -> Result<Vec<Pair>, Stop> {
         let record = record.map_err(|error| wrong(error.to_string()))?;
         let place = |name: &str| record.iter().position(|field| field.eq_ignore_ascii_case(name));
         if at == 0
-            && let (Some(reference), Some(distorted)) = (place("reference"), place("distorted"))
+            && let [Some(reference), Some(distorted)] = HEADINGS.map(|names| names.iter().find_map(|name| place(name)))
         {
             columns = [reference, distorted];
             continue;

@@ -25,6 +25,8 @@ pub(super) struct Summary {
     lower_rungs: u64,
     out_of_memory: u64,
     other_failures: u64,
+    /// For each metric the side below which images are too small for all its scales, and how many were.
+    small: BTreeMap<&'static str, (u32, u64)>,
     /// Tasks by device and rung.
     places: BTreeMap<(String, &'static str), u64>,
 }
@@ -38,8 +40,13 @@ impl Summary {
     }
 
     fn count_scores(&mut self, scores: &PairScores, names: &[DeviceName]) {
-        self.scored += 1;
-        for MetricScore { metric, report, .. } in &scores.scores {
+        if scores.failures().is_some() {
+            self.failed += 1;
+        } else {
+            self.scored += 1;
+        }
+        self.count_small(scores);
+        for MetricScore { metric, report, .. } in scores.good() {
             self.lower_rungs += u64::from(has_better_rung(*metric, report.rung));
             self.hits += u64::from(report.reference_hits);
             self.misses += u64::from(report.reference_misses);
@@ -50,6 +57,15 @@ impl Summary {
                     Setback::Failed(_) | Setback::Distrusted => self.other_failures += 1,
                 }
             }
+        }
+    }
+
+    /// Images that are too small for all that a metric looks at.
+    fn count_small(&mut self, scores: &PairScores) {
+        let size = scores.reference.image.size();
+        let side = size.width.min(size.height);
+        for metric in scores.good().map(|score| score.metric).filter(|metric| side < metric.about().side_full) {
+            self.small.entry(metric.name()).or_insert((metric.about().side_full, 0)).1 += 1;
         }
     }
 
@@ -65,6 +81,13 @@ impl Summary {
             ("tasks", self.places()),
             ("stepped down", self.stepped_down()),
         ];
+        for (metric, (side, count)) in &self.small {
+            let images = counted(*count, "image", "s");
+            lines.push((
+                "too small",
+                format!("{images} below {side} pixels a side: {metric} saw fewer scales, or filled up"),
+            ));
+        }
         if self.kept > 0 {
             lines.push(("kept", format!("{} from an earlier run", self.kept)));
         }

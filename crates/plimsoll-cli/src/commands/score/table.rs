@@ -1,7 +1,5 @@
 //! The table that people see.
 
-use std::path::Path;
-
 use comfy_table::Cell;
 use comfy_table::CellAlignment::{Left, Right};
 use plimsoll::image::metrics::{Better, Metric};
@@ -10,9 +8,14 @@ use plimsoll::score::{PairScores, Scored};
 use plimsoll_core::{Bytes, Nanos};
 
 use super::columns::{bits_per_pixel, score_columns};
-use super::device_name;
+use super::{device_name, names, naming_devices};
 use crate::output;
 use crate::stop::Ended;
+
+/// What stands beside the scores at least: a name, the size, the bytes and the bits per pixel.
+const BESIDE_SCORES: u16 = 54;
+/// A score with the blank before it.
+const SCORE_WIDTH: u16 = 9;
 
 /// The rows of a table, kept until all are there, so that columns fit what is in them.
 pub(super) struct Shown {
@@ -25,14 +28,17 @@ pub(super) struct Shown {
 struct ShownRow {
     reference: String,
     file: String,
-    outcome: Result<Figures, String>,
+    figures: Option<Figures>,
+    /// What went wrong, with all of it or with a metric.
+    failed: Option<String>,
 }
 
 struct Figures {
     size: String,
     bytes: Bytes,
     bits_per_pixel: f64,
-    scores: Vec<f64>,
+    /// One for each column of a score; `None` where a metric failed.
+    scores: Vec<Option<f64>>,
     reports: Vec<Where>,
 }
 
@@ -54,22 +60,27 @@ impl Shown {
     }
 
     pub(super) fn add(&mut self, scored: &Scored) {
-        let text = |path: &Path| path.display().to_string();
-        let outcome = match &scored.outcome {
-            Ok(scores) => Ok(self.figures(scores)),
-            Err(error) => Err(error.to_string()),
+        let told = |error: String| naming_devices(&names::harmless(&error), &self.names);
+        let (outcome, failed) = match &scored.outcome {
+            Ok(scores) => (Some(self.figures(scores)), scores.failures()),
+            Err(error) => (None, Some(error.to_string())),
         };
-        let (reference, file) = (text(&scored.pair.reference), text(&scored.pair.distorted));
-        self.rows.push((scored.at, ShownRow { reference, file, outcome }));
+        let (reference, file) = (names::shown(&scored.pair.reference), names::shown(&scored.pair.distorted));
+        self.rows.push((scored.at, ShownRow { reference, file, figures: outcome, failed: failed.map(told) }));
     }
 
     fn figures(&self, scores: &PairScores) -> Figures {
-        let each = scores.scores.iter();
+        let each = scores.good();
+        let score = |metric: &Metric| scores.good().find(|score| score.metric == *metric).map(|score| score.score);
+        let cells = |metric: &Metric| match score_columns(*metric).len() {
+            1 => vec![score(metric).map(|score| score.value)],
+            _ => vec![score(metric).map(|score| score.value), score(metric).and_then(|score| score.norm3)],
+        };
         Figures {
             size: scores.reference.image.size().to_string(),
             bytes: Bytes(scores.distorted.bytes),
             bits_per_pixel: bits_per_pixel(scores),
-            scores: each.clone().flat_map(|score| [Some(score.score.value), score.score.norm3]).flatten().collect(),
+            scores: self.metrics.iter().flat_map(cells).collect(),
             reports: each
                 .map(|score| Where {
                     metric: score.metric,
@@ -88,51 +99,79 @@ impl Shown {
     /// The table in the order of the pairs, and below it what went wrong.
     pub(super) fn print(&mut self) -> Ended {
         self.rows.sort_by_key(|(at, _)| *at);
-        if self.rows.iter().any(|(_, row)| row.outcome.is_ok()) {
+        if self.rows.iter().any(|(_, row)| row.figures.is_some()) {
             if self.verbose { self.print_verbose()? } else { self.print_scores()? }
         }
         for (_, row) in &self.rows {
-            if let Err(error) = &row.outcome {
+            if let Some(error) = &row.failed {
                 output::error_line(format_args!("{}: {error}", row.file));
             }
         }
         Ok(())
     }
 
+    /// All scores in one table, or in several below each other where one would leave no space for names.
     fn print_scores(&self) -> Ended {
         let several = self.rows.iter().any(|(_, row)| row.reference != self.rows[0].1.reference);
         let names: Vec<String> = self.metrics.iter().flat_map(|metric| score_columns(*metric)).collect();
         let titles: Vec<String> = names.iter().map(|name| name.to_uppercase().replace('_', "-")).collect();
-        let mut columns = vec![("FILE", Left), ("SIZE", Right), ("BYTES", Right), ("BPP", Right)];
+        let at_once = match output::width() {
+            Some(width) => usize::from(width.saturating_sub(BESIDE_SCORES) / SCORE_WIDTH).max(1),
+            None => titles.len(),
+        };
+        for (part, shown) in titles.chunks(at_once.max(1)).enumerate() {
+            if part > 0 {
+                output::line("")?;
+            }
+            self.print_part(several, part * at_once, shown, part == 0)?;
+        }
+        Ok(())
+    }
+
+    fn print_part(&self, several: bool, first: usize, titles: &[String], with_sizes: bool) -> Ended {
+        let mut columns = vec![("FILE", Left)];
         if several {
             columns.insert(0, ("REFERENCE", Left));
+        }
+        if with_sizes {
+            columns.extend([("SIZE", Right), ("BYTES", Right), ("BPP", Right)]);
         }
         columns.extend(titles.iter().map(|title| (title.as_str(), Right)));
         let best = if several { Vec::new() } else { self.best() };
         let mut table = output::table(&columns);
         for (_, row) in &self.rows {
-            let Ok(figures) = &row.outcome else { continue };
+            let Some(figures) = &row.figures else { continue };
             let mut cells: Vec<Cell> = several.then(|| Cell::new(&row.reference)).into_iter().collect();
-            let bpp = format!("{:.3}", figures.bits_per_pixel);
-            cells.extend([&row.file, &figures.size, &figures.bytes.to_string(), &bpp].map(Cell::new));
-            cells.extend(figures.scores.iter().enumerate().map(|(at, score)| match best.get(at) {
-                Some(best) if best == score => output::good(score_text(*score)),
-                _ => Cell::new(score_text(*score)),
-            }));
+            cells.push(Cell::new(&row.file));
+            if with_sizes {
+                let bpp = format!("{:.3}", figures.bits_per_pixel);
+                cells.extend([&figures.size, &figures.bytes.to_string(), &bpp].map(Cell::new));
+            }
+            let scores = figures.scores.iter().enumerate().skip(first).take(titles.len());
+            cells.extend(scores.map(|(at, score)| self.score_cell(at, *score, &best)));
             table.add_row(cells);
         }
         output::print_table(&table)
     }
 
+    fn score_cell(&self, at: usize, score: Option<f64>, best: &[f64]) -> Cell {
+        let Some(score) = score else { return output::bad("failed") };
+        let metric = self.metrics.iter().flat_map(|metric| vec![metric; score_columns(*metric).len()]).nth(at);
+        // A number would say that there is something to measure.
+        let is_identical = metric.is_some_and(|metric| *metric == Metric::Psnr && score == metric.about().perfect);
+        let text = if is_identical { "identical".to_owned() } else { score_text(score) };
+        if best.get(at) == Some(&score) { output::good(text) } else { Cell::new(text) }
+    }
+
     /// The best score of each column, where there is more than one to choose from.
     fn best(&self) -> Vec<f64> {
-        let rows: Vec<&Figures> = self.rows.iter().filter_map(|(_, row)| row.outcome.as_ref().ok()).collect();
+        let rows: Vec<&Figures> = self.rows.iter().filter_map(|(_, row)| row.figures.as_ref()).collect();
         if rows.len() < 2 {
             return Vec::new();
         }
         let better = self.metrics.iter().flat_map(|metric| vec![metric.about().better; score_columns(*metric).len()]);
         let pick = |(at, better): (usize, Better)| {
-            let scores = rows.iter().map(|figures| figures.scores[at]);
+            let scores = rows.iter().filter_map(|figures| figures.scores[at]);
             match better {
                 Better::Higher => scores.fold(f64::NEG_INFINITY, f64::max),
                 Better::Lower => scores.fold(f64::INFINITY, f64::min),
@@ -155,7 +194,7 @@ impl Shown {
         ];
         let mut table = output::table(&columns);
         for (_, row) in &self.rows {
-            for place in row.outcome.iter().flat_map(|figures| &figures.reports) {
+            for place in row.figures.iter().flat_map(|figures| &figures.reports) {
                 let (file, metric, score) = (row.file.clone(), place.metric.to_string(), score_text(place.score));
                 let spans = [place.queued, place.prepare, place.run].map(|span| span.to_string());
                 let texts = [file, metric, score, place.device.clone(), place.rung.to_owned()].into_iter();
@@ -167,7 +206,7 @@ impl Shown {
 }
 
 /// As many digits as a score is good for.
-fn score_text(score: f64) -> String {
+pub(super) fn score_text(score: f64) -> String {
     match score.abs() {
         large if large >= 10.0 => format!("{score:.3}"),
         _ => format!("{score:.5}"),

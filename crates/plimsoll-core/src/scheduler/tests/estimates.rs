@@ -208,3 +208,56 @@ fn a_task_that_declares_nothing_says_nothing_of_those_that_do() {
     let some = TaskSpec { ladder: anywhere(100), ..none };
     assert_eq!(scheduler.why(Moment(3), &some)[0].estimate.map(|each| each.bytes), Some(Bytes(100)));
 }
+
+/// Whole, or in strips: both on the CPU.
+fn whole_or_strips(whole: u64) -> Ladder {
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Cpu), Footprint::task(Bytes(bytes)));
+    Ladder::from(vec![rung("whole", whole), rung("strips", 1)])
+}
+
+/// A busy machine taught that strips are quicker. They are for when the whole does not fit.
+#[test]
+fn a_lower_rung_is_not_taken_for_its_figures_but_for_lack_of_memory() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let fits = spec(&mut scheduler, whole_or_strips(500));
+    scheduler.teach(fits.workload, "whole", CPU, 10, Nanos::millis(50));
+    scheduler.teach(fits.workload, "strips", CPU, 10, Nanos::millis(1));
+    scheduler.submit(Moment(1), fits.clone(), ()).unwrap();
+    let first = start(&mut scheduler, Moment(1), CPU.0);
+    assert_eq!(first.rung, 0);
+    let why = scheduler.why(Moment(2), &fits);
+    assert_eq!(why[0].rung, "strips", "the whole does not fit beside the one that runs, and strips are done sooner");
+    scheduler.submit(Moment(2), fits.clone(), ()).unwrap();
+    assert_eq!(start(&mut scheduler, Moment(2), CPU.0).rung, 1);
+    settle(&mut scheduler, Moment(3), &first, None);
+    let refused = scheduler.why(Moment(4), &fits);
+    let strips = refused.iter().find(|candidate| candidate.rung == "strips").expect("it is listed");
+    assert_eq!(strips.refusal, Some(Refusal::BetterRungFits));
+    let never_fits = TaskSpec { ladder: whole_or_strips(5_000), ..fits };
+    assert_eq!(scheduler.why(Moment(4), &never_fits)[0].rung, "strips");
+}
+
+/// What is told of a task is what ran, also where another device took it in the end.
+#[test]
+fn a_task_that_is_to_explain_itself_tells_what_it_started_as() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let plain = spec(&mut scheduler, gpu_or_cpu());
+    scheduler.teach(plain.workload, "gpu", GPU, 10, Nanos::millis(1));
+    scheduler.teach(plain.workload, "cpu", CPU, 10, Nanos::millis(3));
+    for explain in [false, true, true] {
+        scheduler.submit(Moment(1), TaskSpec { explain, ..plain.clone() }, ()).unwrap();
+    }
+    // The GPU is busy with the first; the CPU steals the last.
+    let runs = [GPU, CPU].map(|device| start(&mut scheduler, Moment(1), device.0));
+    let told = runs.map(|run| {
+        let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
+        match scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured }) {
+            crate::scheduler::Settled::Done(report) => (report.device, report.why),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert!(told[0].1.is_empty(), "nobody asked");
+    let (device, why) = &told[1];
+    assert_eq!((*device, why[0].device, why[0].rung, &why[0].refusal), (CPU, CPU, "cpu", &None));
+    assert!(why[1..].iter().all(|candidate| candidate.refusal.is_some()));
+}

@@ -28,6 +28,7 @@ pub(super) static ABOUT: About = About {
     // Measured: 2.7e-5, for flat pictures, whose score comes from the small difference of large sums.
     tolerance: 1e-4,
     side_min: 8,
+    side_full: 8,
     source: "crate butteraugli 0.9, BSD-3-Clause",
     rungs: &RUNGS,
 };

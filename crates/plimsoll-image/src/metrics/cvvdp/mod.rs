@@ -39,6 +39,7 @@ pub(super) static ABOUT: About = About {
     // 1e-4 JOD: each rung was within 7e-6 of the authors' tool, but real GPUs take powers less exactly.
     tolerance: 1e-5,
     side_min: 4,
+    side_full: 4,
     source: "own, MIT OR Apache-2.0; constants and sensitivities as published with ColorVideoVDP 0.5.7 (MIT)",
     rungs: &RUNGS,
 };

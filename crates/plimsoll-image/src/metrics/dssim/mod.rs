@@ -28,6 +28,7 @@ pub(super) static ABOUT: About = About {
     // Single precision: the rungs were 5e-6 apart at most (inverted, 1 x 9 pixels), and 1e-8 for usual pairs.
     tolerance: 1.5e-5,
     side_min: 1,
+    side_full: 1,
     source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
 };

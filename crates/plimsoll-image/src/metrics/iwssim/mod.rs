@@ -23,6 +23,7 @@ use super::Metric;
 use super::about::{About, Better};
 use super::four_ways::{FourWays, Ways};
 use super::structure::Terms;
+use super::structure::scales::FIVE_SCALES_SIDE;
 use super::structure::window::SPAN;
 use super::workload::RUNGS;
 
@@ -34,6 +35,7 @@ pub(super) static ABOUT: About = About {
     better: Better::Higher,
     tolerance: 5e-6,
     side_min: SPAN as u32,
+    side_full: FIVE_SCALES_SIDE,
     source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
 };

@@ -20,7 +20,7 @@ use super::about::{About, Better};
 use super::four_ways::{FourWays, Ways};
 use super::structure::Terms;
 use super::structure::device::places_of;
-use super::structure::scales::product;
+use super::structure::scales::{FIVE_SCALES_SIDE, product};
 use super::structure::window::SPAN;
 use super::workload::{RUNGS, Score};
 
@@ -34,6 +34,7 @@ pub(super) static ABOUT: About = About {
     // SSIM.
     tolerance: 5e-6,
     side_min: SPAN as u32,
+    side_full: FIVE_SCALES_SIDE,
     source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
 };

@@ -23,6 +23,7 @@ pub(super) static ABOUT: About = About {
     better: Better::Higher,
     tolerance: 2e-6,
     side_min: SPAN as u32,
+    side_full: SPAN as u32,
     source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
 };

@@ -39,6 +39,7 @@ pub(super) static ABOUT: About = About {
     // The rungs were at most 1.7e-5 apart, wherever the score lies; near zero nothing makes that relative.
     tolerance: 5e-5,
     side_min: 8,
+    side_full: 8,
     source: "own, MIT OR Apache-2.0",
     rungs: &RUNGS,
 };

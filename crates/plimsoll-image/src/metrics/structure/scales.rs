@@ -1,6 +1,9 @@
 //! The five scales: which of them an image has, how much each counts, and how their scores become one.
 
 use super::window::SPAN;
+
+/// The least side of an image that has all five scales.
+pub(in crate::metrics) const FIVE_SCALES_SIDE: u32 = 161;
 use crate::image::Size;
 
 /// How much each scale counts, the finest first (Wang, Simoncelli and Bovik 2003). They add up to 1.0001.

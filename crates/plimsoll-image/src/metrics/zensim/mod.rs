@@ -23,6 +23,7 @@ pub(super) static ABOUT: About = About {
     better: Better::Higher,
     tolerance: 1e-5,
     side_min: 8,
+    side_full: 8,
     source: "crate zensim 0.2, MIT OR Apache-2.0",
     rungs: &[CPU],
 };

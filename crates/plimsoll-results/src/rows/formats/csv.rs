@@ -59,13 +59,15 @@ pub(super) fn read(schema: &Schema, file: File, path: &Path, each: Each<'_>) -> 
     };
     check_has_end(&file, path)?;
     let mut reader = ReaderBuilder::new().from_reader(file);
-    if let Some(difference) = schema.difference_of_names(reader.headers().map_err(failed)?.iter()) {
-        return Err(RowsError::Schema { path: path.to_owned(), difference });
-    }
+    let places = schema.places(reader.headers().map_err(failed)?.iter());
+    let places = places.map_err(|difference| RowsError::Schema { path: path.to_owned(), difference })?;
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(failed)? {
         let line = record.position().map_or(0, |position| position.line());
-        each(row_of(&record, schema).map_err(|what| RowsError::damaged(path, format!("line {line}: {what}")))?)?;
+        each(
+            row_of(&record, schema, &places)
+                .map_err(|what| RowsError::damaged(path, format!("line {line}: {what}")))?,
+        )?;
     }
     Ok(())
 }
@@ -81,8 +83,15 @@ fn check_has_end(mut file: &File, path: &Path) -> Result<(), RowsError> {
     if last == [b'\n'] { Ok(()) } else { Err(RowsError::damaged(path, "its last line has no end")) }
 }
 
-fn row_of(record: &StringRecord, schema: &Schema) -> Result<Row, String> {
-    let cells = record.iter().zip(schema.columns()).map(|(text, column)| cell_of(text, column));
+/// The names in the header of a file.
+pub(super) fn names(file: File) -> Option<Vec<String>> {
+    let mut reader = ReaderBuilder::new().from_reader(file);
+    Some(reader.headers().ok()?.iter().map(str::to_owned).collect())
+}
+
+fn row_of(record: &StringRecord, schema: &Schema, places: &[Option<usize>]) -> Result<Row, String> {
+    let text = |place: &Option<usize>| place.and_then(|place| record.get(place)).unwrap_or_default();
+    let cells = places.iter().zip(schema.columns()).map(|(place, column)| cell_of(text(place), column));
     Ok(Row::new(cells.collect::<Result<Vec<_>, _>>()?))
 }
 

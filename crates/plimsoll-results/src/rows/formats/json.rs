@@ -135,9 +135,51 @@ pub(super) fn read_lines(schema: &Schema, file: File, path: &Path, each: Each<'_
     Ok(())
 }
 
+/// The names in the first object of a file.
+pub(super) fn names(file: File) -> Option<Vec<String>> {
+    let mut input = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let first: Result<Map<String, Value>, _> = FirstObject.deserialize(&mut input);
+    first.ok().map(|object| object.keys().cloned().collect())
+}
+
+/// An object, or the first one of an array.
+struct FirstObject;
+
+impl<'de> DeserializeSeed<'de> for FirstObject {
+    type Value = Map<String, Value>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, input: D) -> Result<Self::Value, D::Error> {
+        input.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FirstObject {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row, or an array of rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Self::Value, A::Error> {
+        let first = rows.next_element::<Map<String, Value>>()?.unwrap_or_default();
+        while rows.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+        Ok(first)
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut cells: A) -> Result<Self::Value, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, value)) = cells.next_entry::<String, Value>()? {
+            object.insert(name, value);
+        }
+        Ok(object)
+    }
+}
+
 fn row_of(mut object: Map<String, Value>, schema: &Schema, path: &Path, place: &str) -> Result<Row, RowsError> {
     let columns = schema.columns();
-    if object.len() != columns.len() || columns.iter().any(|column| !object.contains_key(column.name())) {
+    let is_missing = |column: &super::super::schema::Column| !object.contains_key(column.name());
+    let found = columns.iter().filter(|column| !is_missing(column)).count();
+    if object.len() != found || columns.iter().any(|column| column.is_key() && is_missing(column)) {
         let difference = schema.difference_of_names(object.keys().map(String::as_str)).unwrap_or_default();
         return Err(RowsError::Schema { path: path.to_owned(), difference });
     }

@@ -69,6 +69,18 @@ pub(super) fn write(
     }
 }
 
+/// The names of a file's columns, as far as they can be told.
+pub(super) fn names(format: Format, file: File) -> Option<Vec<String>> {
+    match format {
+        Format::Csv => csv::names(file),
+        Format::Json | Format::JsonLines => json::names(file),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::names(file),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => None,
+    }
+}
+
 /// Reads a whole file of this schema, in order.
 pub(super) fn read(format: Format, schema: &Schema, file: File, path: &Path, each: Each<'_>) -> Result<(), RowsError> {
     match format {

@@ -18,7 +18,7 @@ use ::parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::super::error::RowsError;
 use super::super::row::{Cell, Row};
-use super::super::schema::{Column, Kind, Schema};
+use super::super::schema::{Column, Kind, Schema, SchemaDifference};
 use super::{Each, Rows, WriteFault};
 
 /// Rows of a group. Readers skip and share out work by groups; all of one lies in memory while it is written.
@@ -131,29 +131,40 @@ pub(super) fn read(schema: &Schema, file: File, path: &Path, each: Each<'_>) -> 
         other => RowsError::damaged(path, other.to_string()),
     };
     let reader = SerializedFileReader::new(file).map_err(failed)?;
-    check_columns(schema, reader.metadata().file_metadata().schema_descr().columns(), path)?;
+    let places = places(schema, reader.metadata().file_metadata().schema_descr().columns(), path)?;
     for (at, row) in reader.get_row_iter(None).map_err(failed)?.enumerate() {
-        let fields = row.map_err(failed)?.into_columns();
-        let cells = fields.into_iter().zip(schema.columns()).map(|((_, field), column)| cell_of(field, column));
+        let mut fields = row.map_err(failed)?.into_columns();
+        let mut field = |place: Option<usize>| match place.and_then(|place| fields.get_mut(place)) {
+            Some((_, field)) => std::mem::replace(field, Field::Null),
+            None => Field::Null,
+        };
+        let cells = places.iter().zip(schema.columns()).map(|(place, column)| cell_of(field(*place), column));
         let cells = cells.collect::<Result<Vec<_>, _>>();
         each(Row::new(cells.map_err(|what| RowsError::damaged(path, format!("row {}: {what}", at + 1)))?))?;
     }
     Ok(())
 }
 
-fn check_columns(schema: &Schema, found: &[Arc<ColumnDescriptor>], path: &Path) -> Result<(), RowsError> {
-    let mut difference = schema.difference_of_names(found.iter().map(|column| column.name()));
-    if difference.is_none() {
-        let pairs = schema.columns().iter().zip(found);
-        let changed = pairs.filter(|(column, found)| kind_of(found) != Some(column.kind()));
-        let changed: Vec<String> = changed.map(|(column, _)| column.name().to_owned()).collect();
-        if !changed.is_empty() {
-            difference.get_or_insert_default().changed = changed;
-        }
-    }
-    match difference {
-        Some(difference) => Err(RowsError::Schema { path: path.to_owned(), difference }),
-        None => Ok(()),
+/// The names of a file's columns.
+pub(super) fn names(file: File) -> Option<Vec<String>> {
+    let reader = SerializedFileReader::new(file).ok()?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    Some(columns.iter().map(|column| column.name().to_owned()).collect())
+}
+
+/// Where each column is in a file, if it is there.
+fn places(schema: &Schema, found: &[Arc<ColumnDescriptor>], path: &Path) -> Result<Vec<Option<usize>>, RowsError> {
+    let wrong = |difference| RowsError::Schema { path: path.to_owned(), difference };
+    let places = schema.places(found.iter().map(|column| column.name())).map_err(wrong)?;
+    let has_changed = |(column, place): &(&Column, &Option<usize>)| {
+        place.is_some_and(|place| kind_of(&found[place]) != Some(column.kind()))
+    };
+    let changed = schema.columns().iter().zip(&places).filter(has_changed);
+    let changed: Vec<String> = changed.map(|(column, _)| column.name().to_owned()).collect();
+    if changed.is_empty() {
+        Ok(places)
+    } else {
+        Err(wrong(SchemaDifference { changed, ..SchemaDifference::default() }))
     }
 }
 

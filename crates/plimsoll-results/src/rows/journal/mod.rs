@@ -70,6 +70,11 @@ impl Journal {
         Ok(Self { path, file, end: length, vacant: length == 0, unsynced: false, synced: Instant::now() })
     }
 
+    /// Whether there is one for this output.
+    pub(super) fn is_there(output: &Path) -> bool {
+        beside(output, SUFFIX).exists()
+    }
+
     /// Where it lies.
     pub(super) fn path(&self) -> &Path {
         &self.path

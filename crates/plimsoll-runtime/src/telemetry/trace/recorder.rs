@@ -107,7 +107,7 @@ impl Recorder {
                 let run = Run { device, lane: None, at, rung, waited, bytes, warm, hits, misses };
                 self.started(task, run);
             }
-            What::Ran { task, rung, device, units, bring, open, run, peak } => {
+            What::Ran { task, rung, device, units, bring, open, run, peak, .. } => {
                 let (start, times) = (self.tasks.attempt_over(task, at), Times { open, bring, run });
                 self.ran(at, task, device, rung, times, RunEnd { units, peak, start });
             }

@@ -25,7 +25,17 @@ fn started(task: u64, rung: &'static str, device: DeviceId, waited_us: u64) -> W
 
 fn ran(task: u64, rung: &'static str, device: DeviceId, [open, bring, run]: [u64; 3]) -> What {
     let [open, bring, run] = [open, bring, run].map(Nanos::micros);
-    What::Ran { task: TaskId(task), rung, device, units: 10, bring, open, run, peak: Bytes(60) }
+    What::Ran {
+        task: TaskId(task),
+        workload: WorkloadId(0),
+        rung,
+        device,
+        units: 10,
+        bring,
+        open,
+        run,
+        peak: Bytes(60),
+    }
 }
 
 fn ended(task: u64, end: End) -> What {
@@ -169,7 +179,7 @@ fn any_what() -> impl Strategy<Value = What> {
             What::Started { task, rung, device, waited, bytes, promised, warm: true, hits, misses: 0 }
         }),
         5 => (task(), rung(), device(), span(), span(), span()).prop_map(|(task, rung, device, bring, open, run)| {
-            What::Ran { task, rung, device, units: 3, bring, open, run, peak: Bytes(9) }
+            What::Ran { task, workload: WorkloadId(0), rung, device, units: 3, bring, open, run, peak: Bytes(9) }
         }),
         2 => (task(), rung(), device(), faults).prop_map(|(task, rung, device, fault)| {
             What::AttemptFailed { task, rung, device, fault }

@@ -1,7 +1,9 @@
-//! JPEG: baseline and progressive, 8 bits, grey and colour. Read strictly: a file that ends early (no end marker after its
-//! scan) or holds markers where none belong is refused, where a lenient decoder would fill in grey and a metric would score
-//! the filling. One kind of damage passes: data that were cut out from before an end marker that is still there. The decoder
-//! then reads on as if zeros followed, and does not tell.
+//! JPEG: baseline and progressive, 8 bits, grey and colour. Read strictly: a file that ends early, holds markers where none
+//! belong, or lacks data in its middle (`complete`) is refused, where a lenient decoder would fill in grey and a metric would
+//! score the filling.
+
+mod bits;
+mod complete;
 
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -11,6 +13,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::Size;
 
+use self::bits::Fault;
 use super::colour::Colour;
 use super::compose;
 use super::error::DecodeError;
@@ -49,6 +52,10 @@ pub(super) fn open(bytes: &[u8], limits: Limits) -> Result<Opened<'_>, DecodeErr
     let orientation = compose::orientation(decoder.exif().map(Vec::as_slice));
     let facts = Facts { size, bits: 8, channels, colour, orientation };
     let pixels = move || {
+        complete::check(bytes).map_err(|fault| match fault {
+            Fault::Short => DecodeError::Truncated { format: Format::Jpeg },
+            Fault::Nonsense => damaged("a code that stands for nothing"),
+        })?;
         Raster::read(size, channels, false, |samples| match decoder.output_buffer_size() {
             Some(length) if length == samples.len() => decoder.decode_into(samples).map_err(|error| failed(&error)),
             _ => Err(damaged("its parts do not fit together")),
