@@ -121,7 +121,17 @@ impl fmt::Display for Attempt {
 
 impl Attempt {
     fn told(&self, name: &dyn Fn(DeviceId) -> String) -> String {
-        format!("{} on {}: {}", self.rung, name(self.device), self.setback)
+        let why = match &self.setback {
+            // The device that it names has just been named.
+            Setback::Refused(Refusal::DoesNotFit(Shortfall::NeverFits { wanted, line, .. })) => {
+                format!("{wanted} never fits under its line of {line}")
+            }
+            Setback::Refused(Refusal::DoesNotFit(Shortfall::NotNow { wanted, free, .. })) => {
+                format!("{wanted} does not fit now: {free} free under its line")
+            }
+            other => other.to_string(),
+        };
+        format!("{} on {}: {why}", self.rung, name(self.device))
     }
 }
 
@@ -304,7 +314,10 @@ mod tests {
     #[test]
     fn devices_are_called_as_whoever_opened_them_calls_them() {
         let attempt = Attempt { rung: "gpu", device: DeviceId(1), setback: Setback::Refused(Refusal::TriedAlready) };
-        let exhausted = TaskError::Exhausted { attempts: vec![attempt] };
+        let (device, wanted, line) = (DeviceId(1), Bytes::mib(2), Bytes::mib(1));
+        let small = Setback::Refused(Refusal::DoesNotFit(Shortfall::NeverFits { device, wanted, line }));
+        let small = Attempt { rung: "gpu", device, setback: small };
+        let exhausted = TaskError::Exhausted { attempts: vec![small, attempt] };
         let after = TaskError::PredecessorFailed { task: TaskId(7), cause: Box::new(exhausted.clone()) };
         for error in [exhausted, after] {
             let told = error.told(&|device| format!("gpu:{}", device.0 - 1));
