@@ -33,7 +33,7 @@ pub struct Loaded {
 
 /// Why a file gave no image.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {cause}", path.display())]
+#[error("{}{cause}", if cause.names_file() { String::new() } else { format!("{}: ", path.display()) })]
 pub struct LoadError {
     /// The file.
     pub path: PathBuf,
