@@ -66,7 +66,7 @@ fn a_handle_and_a_copy_are_the_same_content() {
         let orchestrator = Orchestrator::builder().cpu(1).build();
         let (work, prepares) = counting();
         let work = orchestrator.register(work);
-        let handle = orchestrator.upload(&work, vec![1, 2, 3]);
+        let handle = orchestrator.pin_reference(&work, vec![1, 2, 3]);
         let copy = Reference::new(vec![1, 2, 3]);
         let other = Reference::new(vec![4]);
         let run = |task: Task<Scripted>| orchestrator.run(&work, task).unwrap().output.references;
@@ -84,7 +84,7 @@ fn equal_references_are_there_at_each_place_and_prepared_once() {
         let orchestrator = Orchestrator::builder().cpu(1).build();
         let (work, prepares) = counting();
         let work = orchestrator.register(work);
-        let handle = orchestrator.upload(&work, vec![1, 2, 3]);
+        let handle = orchestrator.pin_reference(&work, vec![1, 2, 3]);
         let (copy, other) = (Reference::new(vec![1, 2, 3]), Reference::new(vec![4]));
         let named = [&copy, &other, &handle, &other, &copy];
         let task = named.iter().fold(Task::new(Piece::new(1)), |task, reference| task.reference(reference));
@@ -164,7 +164,7 @@ fn what_a_handle_holds_goes_last() {
         let orchestrator = Orchestrator::builder().cpu(1).memory_limit(Bytes::mib(35)).build();
         let (work, _) = counting();
         let work = orchestrator.register(work);
-        let handle = orchestrator.upload(&work, vec![0]);
+        let handle = orchestrator.pin_reference(&work, vec![0]);
         assert!(tight(&orchestrator, &work, &handle));
         for n in 1..20 {
             tight(&orchestrator, &work, &Reference::new(vec![n]));
@@ -186,12 +186,12 @@ fn a_handle_holds_what_was_already_there_and_what_others_let_go() {
         let (work, _) = counting();
         let work = orchestrator.register(work);
         assert!(tight(&orchestrator, &work, &Reference::new(vec![0])), "prepared without a handle");
-        let handle = orchestrator.upload(&work, vec![0]);
+        let handle = orchestrator.pin_reference(&work, vec![0]);
         for n in 1..20 {
             tight(&orchestrator, &work, &Reference::new(vec![n]));
         }
         assert!(!tight(&orchestrator, &work, &handle), "the handle came later, and holds it");
-        drop(orchestrator.upload(&work, vec![0]));
+        drop(orchestrator.pin_reference(&work, vec![0]));
         for n in 1..20 {
             tight(&orchestrator, &work, &Reference::new(vec![n]));
         }
