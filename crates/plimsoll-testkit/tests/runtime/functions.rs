@@ -66,7 +66,7 @@ fn a_function_of_lower_quality_is_taken_only_by_whom_it_suits() {
         let exact = workload::function("answer", |_: &u64| Ok::<_, std::io::Error>(42)).bytes(|_| Bytes::mib(500));
         let rough = exact.or("rough", |_, _| Ok::<_, std::io::Error>(40)).quality(Quality::new(0.5));
         let work = orchestrator.register(rough);
-        let strict = orchestrator.run(&work, Task::new(1)).err().expect("nothing of full quality fits");
+        let strict = orchestrator.run(&work, Task::new(1)).expect_err("nothing of full quality fits");
         assert!(matches!(strict.error, TaskError::NeverFits { .. } | TaskError::Exhausted { .. }), "{strict}");
         let task = Task::new(1).quality_min(Quality::new(0.5));
         assert_eq!(orchestrator.run(&work, task).unwrap().output, 40);

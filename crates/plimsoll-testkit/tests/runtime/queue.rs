@@ -33,9 +33,9 @@ fn the_very_task_comes_back() {
             ran.fetch_add(1, Ordering::SeqCst);
             Ok(())
         });
-        let refused = orchestrator.try_submit(&work, Task::new(piece)).err().expect("the queue is full");
+        let refused = orchestrator.try_submit(&work, Task::new(piece)).expect_err("the queue is full");
         assert_eq!(refused.reason, SubmitRefusal::QueueFull { limit: 2 });
-        let refused = orchestrator.submit(&work, *refused.task).err().expect("still full after a short wait");
+        let refused = orchestrator.submit(&work, *refused.task).expect_err("still full after a short wait");
         let mut inbox = orchestrator.inbox(&work);
         let refused = inbox.try_submit(*refused.task).expect_err("still full for an inbox");
         let refused = inbox.submit(*refused.task).expect_err("an inbox waits no longer");

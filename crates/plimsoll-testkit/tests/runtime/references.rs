@@ -100,7 +100,7 @@ fn equal_references_are_there_at_each_place_and_prepared_once() {
         let entered = crate::bounded::Gate::default();
         let held = small.submit(&registered, Task::new(Piece::new(3).held(&entered, &leave))).unwrap();
         let twice = Task::new(Piece::new(4)).reference(&copy).reference(&other).reference(&copy);
-        let refused = small.try_submit(&registered, twice).err().expect("the queue is full");
+        let refused = small.try_submit(&registered, twice).expect_err("the queue is full");
         leave.open();
         within(held, "the first").unwrap();
         assert_eq!(small.run(&registered, *refused.task).unwrap().output.references, [(6, 0), (4, 0), (6, 0)]);
