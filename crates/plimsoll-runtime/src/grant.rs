@@ -3,6 +3,7 @@
 //! Invariant: what a grant was given is not handed to its owner before what had to go for it is closed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -112,6 +113,12 @@ impl GrantRequest {
 /// A grant that was asked for. Dropping it cancels the wait.
 #[must_use = "dropping it cancels the wait"]
 pub struct PendingGrant(Handle);
+
+impl fmt::Debug for PendingGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingGrant").finish_non_exhaustive()
+    }
+}
 
 /// Why there is no grant (yet).
 pub enum NotGranted {

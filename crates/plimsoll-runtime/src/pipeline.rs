@@ -377,6 +377,12 @@ pub struct RunPipeline<First: Workload, Last: Workload, I> {
     exhausted: bool,
 }
 
+impl<First: Workload, Last: Workload, I> fmt::Debug for RunPipeline<First, Last, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunPipeline").field("flow", &self.flow).finish_non_exhaustive()
+    }
+}
+
 impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> RunPipeline<First, Last, I> {
     pub(crate) fn new(flow: Flow<First, Last>, inputs: I) -> Self {
         Self { flow, inputs, waiting: None, refused: None, exhausted: false }

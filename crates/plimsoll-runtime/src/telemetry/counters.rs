@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::event::{End, Event, FaultKind, GrantEdge, GrantEnd, What};
@@ -32,6 +33,12 @@ pub const ROWS_MAX: usize = DeviceSet::LIMIT * Ladder::LIMIT;
 /// ```
 #[derive(Clone, Default)]
 pub struct Counters(Arc<Mutex<Totals>>);
+
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counters").field("tasks", &self.snapshot().tasks).finish_non_exhaustive()
+    }
+}
 
 impl Counters {
     /// All at zero.

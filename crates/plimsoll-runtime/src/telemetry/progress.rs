@@ -3,6 +3,7 @@
 //! Invariant: keeps at most [`SAMPLES_MAX`] samples, however long the work takes.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::event::{End, Event, What};
@@ -33,6 +34,12 @@ const SAMPLE_EVERY: Nanos = Nanos::millis(250);
 /// ```
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Mutex<Pace>>);
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
 
 impl Progress {
     /// Nothing done, total unknown.
