@@ -21,8 +21,9 @@ use crate::wait::Wait;
 /// What is asked for: bytes of devices for as long as they are held.
 ///
 /// ```
-/// use plimsoll_core::{Bytes, DeviceId};
-/// use plimsoll_runtime::{GrantRequest, Orchestrator};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Bytes, DeviceId};
+/// use plimsoll::{GrantRequest, Orchestrator};
 /// use std::time::Duration;
 /// let orchestrator = Orchestrator::builder().cpu(1).build();
 /// let cpu = DeviceId(0);

@@ -35,7 +35,8 @@ use crate::workload::{Content, Workload};
 /// Loads every device to the line, never past it.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let count = orchestrator.register(workload::function("count", |text: &String| {
 ///     Ok::<_, std::io::Error>(text.split_whitespace().count())
@@ -207,7 +208,8 @@ impl Orchestrator {
     /// the order in which they came. The ticket that it gives is a future too.
     ///
     /// ```
-    /// use plimsoll_runtime::{Orchestrator, Task, workload};
+    /// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+    /// use plimsoll::{Orchestrator, Task, workload};
     /// # #[cfg(not(loom))]
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let orchestrator = Orchestrator::builder().cpu(1).build();
@@ -237,7 +239,8 @@ impl Orchestrator {
     /// simulated before the first task is committed, so that the whole set ends sooner than task by task.
     ///
     /// ```
-    /// use plimsoll_runtime::{Orchestrator, SetMember, Task, workload};
+    /// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+    /// use plimsoll::{Orchestrator, SetMember, Task, workload};
     /// let orchestrator = Orchestrator::builder().cpu(2).build();
     /// let double = orchestrator.register(workload::function("double", |n: &u64| Ok::<_, std::io::Error>(n * 2)));
     /// let first = SetMember { task: Task::new(1), after: vec![] };

@@ -117,7 +117,8 @@ pub enum OnFailure {
 /// Stages over items: what each stage gives becomes the next one's task.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Pipeline, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Pipeline, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let parse = orchestrator.register(workload::function("parse", |text: &String| text.parse::<u64>()));
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));

@@ -16,10 +16,11 @@ use crate::workload::{AnyPrepared, Content, Workload};
 /// One piece of a workload to do.
 ///
 /// ```
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
 /// use std::time::Duration;
-/// use plimsoll_core::Priority;
-/// use plimsoll_runtime::{Task, workload};
-/// # fn of<W: plimsoll_runtime::Workload>(_: &W, task: Task<W>) {}
+/// use plimsoll::Priority;
+/// use plimsoll::{Task, workload};
+/// # fn of<W: plimsoll::Workload>(_: &W, task: Task<W>) {}
 /// # let length = workload::function("length", |text: &String| Ok::<_, std::io::Error>(text.len()));
 /// let task = Task::new("hello".to_owned()).priority(Priority::High).deadline(Duration::from_secs(5));
 /// # of(&length, task);

@@ -12,8 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::gpus::{FoundGpu, discover};
 
 pub use plimsoll_core::profile::{
-    Basis, Cell, CellKey, DeviceSummary, Dropped, Estimate, FailedAt, FailedCell, Freshness, Hardware, Measured,
-    Mismatch, Origin, Profile, RanOut, RecordError, Stale, UnsupportedCell, Verdict,
+    Basis, Cell, CellKey, DeviceSummary, Dropped, Estimate, FailedAt, FailedCell, Failures, Freshness, Hardware,
+    Measured, Mismatch, Origin, Profile, RanOut, RecordError, Stale, UnsupportedCell, Verdict,
 };
 pub use plimsoll_runtime::profile_file::{Imported, Loaded, ProfileFile, ProfileFileError, Saved, Warning};
 

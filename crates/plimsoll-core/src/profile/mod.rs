@@ -48,8 +48,9 @@ pub const CELLS_MAX: usize = 2048;
 /// What one machine measured with one version of the software.
 ///
 /// ```
-/// use plimsoll_core::profile::{Cell, CellKey, Hardware, Profile};
-/// use plimsoll_core::{Nanos, UnixSeconds};
+/// # use plimsoll_core as plimsoll;
+/// use plimsoll::profile::{Cell, CellKey, Hardware, Profile};
+/// use plimsoll::{Nanos, UnixSeconds};
 ///
 /// let now = UnixSeconds(1_760_000_000);
 /// let machine = Hardware { key: "a1b2".into(), devices: vec![] };

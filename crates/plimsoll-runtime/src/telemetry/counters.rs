@@ -22,14 +22,15 @@ pub const ROWS_MAX: usize = DeviceSet::LIMIT * Ladder::LIMIT;
 /// Counts what happens; a handle that is cheap to clone.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Shutdown, Task, telemetry::Counters, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Shutdown, Task, telemetry::Counters, workload};
 /// let counters = Counters::new();
 /// let orchestrator = Orchestrator::builder().cpu(2).listener(counters.listener()).build();
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
 /// orchestrator.run(&square, Task::new(12))?;
 /// orchestrator.shutdown(Shutdown::Cancel);
 /// assert_eq!(counters.snapshot().tasks.done, 1);
-/// # Ok::<(), plimsoll_runtime::TaskFailure>(())
+/// # Ok::<(), plimsoll::TaskFailure>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Counters(Arc<Mutex<Totals>>);

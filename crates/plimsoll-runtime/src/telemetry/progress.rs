@@ -22,7 +22,8 @@ const SAMPLE_EVERY: Nanos = Nanos::millis(250);
 /// Follows how far along the work is; a handle that is cheap to clone.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Shutdown, Task, telemetry::Progress, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Shutdown, Task, telemetry::Progress, workload};
 /// let progress = Progress::new();
 /// progress.expect_total(3);
 /// let orchestrator = Orchestrator::builder().cpu(1).listener(progress.listener()).build();

@@ -38,7 +38,8 @@ use recorder::Recorder;
 /// asked to [`finish`](TraceHandle::finish), or when both halves are gone.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Shutdown, Task, telemetry::TraceWriter, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Shutdown, Task, telemetry::TraceWriter, workload};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("trace.json");
 /// let (writer, trace) = TraceWriter::create(&path, ["this CPU"])?;
