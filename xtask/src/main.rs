@@ -17,6 +17,7 @@ const HELP: &str = "\
 cargo xtask test [STEP...]      check everything, or only the named steps
 cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
 cargo xtask campaign [--rounds N] [NAME...]   hostile input by the hour, through all campaigns or the named ones
+cargo xtask api                 list the public API in docs/api/, so that a change of it stands in the diff
 cargo xtask instructions        count what the scheduler spends on a task (callgrind; installs valgrind)
 
 Steps, in order:";
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["test", ref named @ ..] => test(named),
         ["instructions"] => instructions::count(),
         ["campaign", ref words @ ..] => campaigns::run(words),
+        ["api"] => api(),
         ["mutate", ref options @ ..] => mutate(options),
         [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),
     };
@@ -65,6 +67,14 @@ fn mutate(options: &[&str]) -> Result<(), String> {
     command.args(["run", "--quiet", "--release", "--package", "mutate", "--"]).args(options);
     let ended = command.status().map_err(|error| format!("cannot start cargo: {error}"))?;
     if ended.success() { Ok(()) } else { Err("mutants are left; see above".to_owned()) }
+}
+
+/// A program of its own too.
+fn api() -> Result<(), String> {
+    let mut command = steps::cargo();
+    command.args(["run", "--quiet", "--package", "api"]);
+    let ended = command.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if ended.success() { Ok(()) } else { Err("the lists were not written; see above".to_owned()) }
 }
 
 fn print_help() {

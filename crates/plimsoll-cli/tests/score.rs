@@ -419,7 +419,9 @@ fn a_report_that_cannot_be_written_fails_before_the_work() {
 /// Runs a command of the shell with the program as `$0` and these words behind it.
 fn in_a_shell(folder: &Folder, script: &str, words: &[&std::ffi::OsStr]) -> Output {
     let mut command = Command::new("bash");
-    OWN_SETTINGS.iter().for_each(|name| drop(command.env_remove(name)));
+    OWN_SETTINGS.iter().for_each(|name| {
+        command.env_remove(name);
+    });
     command.env("PLIMSOLL_PROFILE", folder.at("profile.toml")).args(["-c", script, env!("CARGO_BIN_EXE_plimsoll")]);
     command.args(words).output().expect("started")
 }
@@ -553,7 +555,9 @@ fn names_that_are_no_text_keep_rows_of_their_own_and_steer_no_terminal() {
         .iter()
         .map(|name| folder.0.path().join(std::ffi::OsStr::from_bytes(name)))
         .collect();
-    names.iter().for_each(|name| drop(fs::copy(&reference, name).expect("copied")));
+    for name in &names {
+        fs::copy(&reference, name).expect("copied");
+    }
     let output = folder.at("scores.csv");
     let shown = printed(folder.score(&["--no-gpu", "--output"]).arg(&output).arg(&reference).args(&names));
     assert_eq!(by_name(&output).len(), 3, "{shown}");

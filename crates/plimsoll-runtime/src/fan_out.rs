@@ -2,6 +2,8 @@
 //! Never decides who goes first: the tasks are submitted as one known set, which the scheduler plans.
 //! Invariant: an item is delivered when its last task has ended and the stage that made them was settled, and only then.
 
+use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -48,6 +50,12 @@ impl<K: Send + 'static, R: Send + 'static> FanOut<K, R> {
             (spec, job)
         }));
         self
+    }
+}
+
+impl<K: fmt::Debug, R> fmt::Debug for FanOut<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FanOut").field("kept", &self.kept).field("tasks", &self.branches.len()).finish()
     }
 }
 
@@ -132,7 +140,7 @@ impl<K, R> Gathering<K, R> {
         let results: Vec<_> = parts.results.drain(..).flatten().collect();
         drop(parts);
         if let (Some(kept), Some((id, report))) = (kept, of) {
-            let result = Ok(Done { id, output: Gathered { kept, results }, report });
+            let result = Ok(Done { id, index: self.tag, output: Gathered { kept, results }, report });
             self.following.reply.post(Completion { tag: self.tag, result }, false);
         }
     }
@@ -155,9 +163,12 @@ impl<K: Send, R: Send, O, G: Fn(Done<O>) -> R + Send + Sync> Branch<O> for OneOf
     fn post(&self, result: TaskResult<O>) {
         let given = result.and_then(|done| {
             let id = Some(done.id);
+            let failed = |panic: Box<dyn Any + Send>| {
+                let error = TaskError::Panicked { message: panic_message(&*panic) };
+                TaskFailure { id, index: self.gathering.tag, error }
+            };
             // Whatever it does, the item ends.
-            catch_unwind(AssertUnwindSafe(|| (self.gives)(done)))
-                .map_err(|panic| TaskFailure { id, error: TaskError::Panicked { message: panic_message(&*panic) } })
+            catch_unwind(AssertUnwindSafe(|| (self.gives)(done))).map_err(failed)
         });
         self.gathering.put(|parts| parts.results[self.at] = Some(given));
     }

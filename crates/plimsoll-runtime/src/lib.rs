@@ -1,5 +1,7 @@
 //! Does what `plimsoll-core` decides.
 
+#![warn(missing_debug_implementations)]
+
 mod backend;
 mod builder;
 mod clock;
@@ -9,6 +11,7 @@ mod delivery;
 mod device;
 mod fan_out;
 mod fence;
+mod function;
 pub mod gauge;
 mod grant;
 mod held;
@@ -19,21 +22,23 @@ mod learnt;
 mod memory_reader;
 pub mod misuse;
 mod monitor;
+mod nested;
 mod opening;
 mod orchestrator;
 mod origin;
+mod pinner;
 mod pipeline;
 pub mod probe;
 pub mod profile_file;
 mod readback;
 mod run_all;
 mod shared;
+mod submission;
 mod sync;
 mod task;
 mod task_path;
 pub mod telemetry;
 mod ticket;
-mod uploader;
 mod value;
 mod wait;
 mod watchdog;
@@ -54,16 +59,17 @@ pub use learnt::SOFTWARE;
 pub use monitor::LockTimes;
 pub use orchestrator::{DeviceStatus, Orchestrator, Registered, SetRefused, Shutdown, TaskRefused};
 pub use origin::Origin;
+pub use pinner::ReferencePinner;
 pub use pipeline::{Closed, Flow, ItemResult, OnFailure, Open, Pipeline, RunPipeline};
 pub use probe::check;
 pub use readback::{Readback, Staged};
-pub use run_all::{Ordered, RunAll};
+pub use run_all::{Ordered, ResultStream, RunAll};
 pub use shared::Listener;
+pub use submission::SubmitAsync;
 pub use task::{Reference, SetMember, Task};
-pub use ticket::Ticket;
-pub use uploader::Uploader;
+pub use ticket::{Ticket, WaitError};
 pub use value::Value;
-pub use workload::{Cancellation, Content, Context, Prepared, Session, Workload};
+pub use workload::{Cancellation, Content, Context, Session, Workload};
 
 /// The scheduler as the runtime drives it.
 pub(crate) type Core = plimsoll_core::Scheduler<job::Runtime>;

@@ -108,6 +108,11 @@ fn convert(name: &str) -> &'static str {
 }
 
 impl DecodeError {
+    /// Whether its message says which file it is about.
+    pub fn names_file(&self) -> bool {
+        matches!(self, Self::Unreadable { .. } | Self::NoFile { .. } | Self::FileTooLarge { .. })
+    }
+
     /// An error of the image crate.
     pub(super) fn of_image(format: Format, size: Size, error: &image::ImageError) -> Self {
         match error {

@@ -36,6 +36,7 @@ const LOOKS_AT_NO_OTHERS: &str = "this chain looks at no other frames, so it has
 impl Workload for FirstPart {
     type Input = Frame;
     type Reference = ();
+    type Prepared = ();
     type Output = ();
 
     fn name(&self) -> &str {
@@ -83,7 +84,7 @@ struct DeviceSession {
 }
 
 impl Session<FirstPart> for DeviceSession {
-    fn run(&mut self, frame: &Frame, context: &mut Context<'_>) -> Result<(), Fault> {
+    fn run(&mut self, frame: &Frame, context: &mut Context<'_, FirstPart>) -> Result<(), Fault> {
         let mut run = Run { backend: &mut *context.backend, cancellation: context.cancellation };
         let planes = self.work.planes(&mut run, program(&self.planned)?, Some(frame.bytes()))?;
         // Whoever looks at it claimed it when the task was handed in.
@@ -97,7 +98,7 @@ struct HostSession {
 }
 
 impl Session<FirstPart> for HostSession {
-    fn run(&mut self, frame: &Frame, context: &mut Context<'_>) -> Result<(), Fault> {
+    fn run(&mut self, frame: &Frame, context: &mut Context<'_, FirstPart>) -> Result<(), Fault> {
         let planes = self.work.planes(program(&self.planned)?, Some(frame.bytes()), context.cancellation)?;
         let words = planes.into_iter().map(|plane| plane.into_iter().map(f32::to_bits).collect());
         let buffers = words.map(|words| context.backend.adopt(words)).collect::<Result<_, _>>()?;

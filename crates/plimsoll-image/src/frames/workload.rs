@@ -130,6 +130,7 @@ impl ChainWorkload {
 impl Workload for ChainWorkload {
     type Input = ChainInput;
     type Reference = ();
+    type Prepared = ();
     type Output = Frame;
 
     fn name(&self) -> &str {
@@ -194,7 +195,7 @@ struct DeviceSession {
 }
 
 impl Session<ChainWorkload> for DeviceSession {
-    fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
+    fn run(&mut self, input: &ChainInput, context: &mut Context<'_, ChainWorkload>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
         let given = given(&self.planned, input, context)?;
         let mut run = Run { backend: &mut *context.backend, cancellation: context.cancellation };
@@ -210,7 +211,7 @@ struct HostSession {
 }
 
 impl Session<ChainWorkload> for HostSession {
-    fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
+    fn run(&mut self, input: &ChainInput, context: &mut Context<'_, ChainWorkload>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
         let given = given(&self.planned, input, context)?;
         let views = given.into_iter().map(|buffer| context.backend.view(buffer)).collect::<Result<Vec<_>, _>>()?;
@@ -223,7 +224,11 @@ impl Session<ChainWorkload> for HostSession {
 }
 
 /// The planes of the frame itself and then those of the others; none for a chain that looks at no other frames.
-fn given<'a>(planned: &Planned, input: &ChainInput, context: &Context<'a>) -> Result<Vec<&'a Buffer>, Fault> {
+fn given<'a>(
+    planned: &Planned,
+    input: &ChainInput,
+    context: &Context<'a, ChainWorkload>,
+) -> Result<Vec<&'a Buffer>, Fault> {
     if planned.plan.first().is_some() && input.among.is_empty() {
         return Err(Fault::work("the chain looks at other frames; make its tasks with `task_among`"));
     }

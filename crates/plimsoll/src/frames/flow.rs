@@ -282,7 +282,7 @@ impl UnderWay {
 
     /// How its first part ended, if it has one.
     fn first_part(&mut self) -> Option<TaskResult<()>> {
-        self.first.take()?.poll_now().ok()
+        self.first.take().and_then(|mut ticket| ticket.poll_now())
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<TaskResult<Frame>> {

@@ -77,7 +77,7 @@ pub enum ParseMemoryLimitError {
     #[error("{0} of what? write {0}MiB or {0}GiB; {0}B if it is bytes")]
     NoUnit(String),
     /// Nothing runs in no memory.
-    #[error("a limit of 0 leaves nothing to work with; leave GPUs out with --no-gpu or PLIMSOLL_NO_GPU=1")]
+    #[error("a limit of 0 leaves nothing to work with; leave GPUs out with PLIMSOLL_NO_GPU=1")]
     Zero,
     /// Less than anything runs in: the unit was forgotten.
     #[error("a limit of {0} is less than the {LEAST} that anything needs; write a unit, such as 64MiB or 8GiB")]
@@ -173,7 +173,7 @@ mod tests {
         assert!(said("1GiB,").contains("a limit is missing"));
         assert!(said("a lot").contains("for example 64MiB"));
         assert!(said("card=1GiB").contains("write cpu, gpu0, gpu1"));
-        assert!(said("0").contains("--no-gpu"));
+        assert!(said("0").contains("PLIMSOLL_NO_GPU"));
         assert_eq!(said("64"), "64 of what? write 64MiB or 64GiB; 64B if it is bytes");
         assert!(said("cpu=1GiB,gpu0= 1.5 ").starts_with("1.5 of what?"));
         assert!(said("gpu0=512KiB").contains("1.0 MiB"));

@@ -9,7 +9,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, P
 use plimsoll_image::Image;
 use plimsoll_image::decode::{self, DecodeError, DecodeOptions, Outlook};
 use plimsoll_image::metrics::MetricWorkload;
-use plimsoll_runtime::{Backend, Context, Reference, Registered, Session, Uploader, Value, Workload};
+use plimsoll_runtime::{Backend, Context, Reference, ReferencePinner, Registered, Session, Value, Workload};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::pair::PairError;
@@ -33,7 +33,7 @@ pub struct Loaded {
 
 /// Why a file gave no image.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {cause}", path.display())]
+#[error("{}{cause}", if cause.names_file() { String::new() } else { format!("{}: ", path.display()) })]
 pub struct LoadError {
     /// The file.
     pub path: PathBuf,
@@ -61,7 +61,11 @@ impl File {
         Ladder::new([rung])
     }
 
-    fn load(&self, options: &DecodeOptions, context: &mut Context<'_>) -> Result<Result<Loaded, PairError>, Fault> {
+    fn load<W: Workload>(
+        &self,
+        options: &DecodeOptions,
+        context: &mut Context<'_, W>,
+    ) -> Result<Result<Loaded, PairError>, Fault> {
         // Another file may lie there by now: what was promised for this one must do.
         let bytes_max = options.bytes_max.min(self.outlook.image_bytes + self.outlook.decode_bytes);
         let options = DecodeOptions { bytes_max, ..options.clone() };
@@ -102,7 +106,7 @@ pub(super) type ReferenceCell = Arc<OnceLock<Result<Arc<LoadedReference>, PairEr
 pub(super) struct LoadReference {
     pub(super) options: DecodeOptions,
     pub(super) metrics: Vec<Registered<MetricWorkload>>,
-    pub(super) uploader: Uploader,
+    pub(super) pinner: ReferencePinner,
 }
 
 /// A reference to load, and where to put it.
@@ -114,6 +118,7 @@ pub(super) struct ReferenceFile {
 impl Workload for LoadReference {
     type Input = ReferenceFile;
     type Reference = ();
+    type Prepared = ();
     type Output = ();
 
     fn name(&self) -> &str {
@@ -129,21 +134,21 @@ impl Workload for LoadReference {
     }
 
     fn open(&self, _: &Rung, _: &ReferenceFile, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
-        let (options, metrics, uploader) = (self.options.clone(), self.metrics.clone(), self.uploader.clone());
-        Ok(Box::new(LoadReferenceSession { options, metrics, uploader }))
+        let (options, metrics, pinner) = (self.options.clone(), self.metrics.clone(), self.pinner.clone());
+        Ok(Box::new(LoadReferenceSession { options, metrics, pinner }))
     }
 }
 
 struct LoadReferenceSession {
     options: DecodeOptions,
     metrics: Vec<Registered<MetricWorkload>>,
-    uploader: Uploader,
+    pinner: ReferencePinner,
 }
 
 impl Session<LoadReference> for LoadReferenceSession {
-    fn run(&mut self, reference: &ReferenceFile, context: &mut Context<'_>) -> Result<(), Fault> {
+    fn run(&mut self, reference: &ReferenceFile, context: &mut Context<'_, LoadReference>) -> Result<(), Fault> {
         let loaded = reference.file.load(&self.options, context)?.map(|file| {
-            let handle = |metric| self.uploader.upload(metric, file.image.clone());
+            let handle = |metric| self.pinner.pin_reference(metric, file.image.clone());
             let handles = self.metrics.iter().map(handle).collect();
             Arc::new(LoadedReference { handles, file: Arc::new(file), small: OnceLock::new() })
         });
@@ -176,6 +181,7 @@ pub(super) struct LoadedPair {
 impl Workload for LoadPair {
     type Input = PairFiles;
     type Reference = ();
+    type Prepared = ();
     type Output = Result<LoadedPair, PairError>;
 
     fn name(&self) -> &str {
@@ -200,7 +206,11 @@ struct LoadPairSession {
 }
 
 impl Session<LoadPair> for LoadPairSession {
-    fn run(&mut self, pair: &PairFiles, context: &mut Context<'_>) -> Result<Result<LoadedPair, PairError>, Fault> {
+    fn run(
+        &mut self,
+        pair: &PairFiles,
+        context: &mut Context<'_, LoadPair>,
+    ) -> Result<Result<LoadedPair, PairError>, Fault> {
         let reference = pair.reference.get().ok_or_else(|| Fault::work("a pair was loaded before its reference"))?;
         let reference = match reference {
             Ok(reference) => Arc::clone(reference),

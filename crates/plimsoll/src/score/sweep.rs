@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, Priority};
 use plimsoll_image::Image;
@@ -88,7 +89,7 @@ struct Scoring {
 
 /// What to draw: the pair, and how large at the most.
 type ToDraw = (Arc<LoadedReference>, Image, u32);
-type DrawWork = workload::Function<ToDraw, Drawn, fn(&ToDraw) -> Result<Drawn, Fault>>;
+type DrawWork = workload::Function<ToDraw, Drawn>;
 
 /// What a task of a pair gives.
 enum Piece {
@@ -119,12 +120,11 @@ impl<'a> Sweep<'a> {
     /// A sweep on the devices of an orchestrator.
     pub fn new(orchestrator: &'a Orchestrator, options: SweepOptions) -> Self {
         let metrics: Vec<_> = options.metrics.iter().map(|metric| orchestrator.register(metric.workload())).collect();
-        let (decode, uploader) = (options.decode.clone(), orchestrator.uploader());
+        let (decode, pinner) = (options.decode.clone(), orchestrator.reference_pinner());
         let load_reference =
-            orchestrator.register(LoadReference { options: decode.clone(), metrics: metrics.clone(), uploader });
+            orchestrator.register(LoadReference { options: decode.clone(), metrics: metrics.clone(), pinner });
         let load = orchestrator.register(LoadPair { options: decode });
-        let drawing: fn(&ToDraw) -> Result<Drawn, Fault> = draw;
-        let draw = orchestrator.register(workload::function("draw", drawing));
+        let draw = orchestrator.register(workload::function("draw", draw));
         Self { orchestrator, load_reference, load, scoring: Arc::new(Scoring { options, metrics, draw }) }
     }
 

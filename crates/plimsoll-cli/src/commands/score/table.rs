@@ -12,10 +12,12 @@ use super::{device_name, names, naming_devices};
 use crate::output;
 use crate::stop::Ended;
 
-/// What stands beside the scores at least: a name, the size, the bytes and the bits per pixel.
-const BESIDE_SCORES: u16 = 54;
-/// A score with the blank before it.
-const SCORE_WIDTH: u16 = 9;
+/// Letters of a name that are shown in one line before scores go to another table.
+const NAME_WIDTH: usize = 32;
+/// The size, the bytes and the bits per pixel.
+const SIZES_WIDTH: usize = 32;
+/// A score.
+const SCORE_WIDTH: usize = 8;
 
 /// The rows of a table, kept until all are there, so that columns fit what is in them.
 pub(super) struct Shown {
@@ -60,7 +62,11 @@ impl Shown {
     }
 
     pub(super) fn add(&mut self, scored: &Scored) {
-        let told = |error: String| naming_devices(&names::harmless(&error), &self.names);
+        // Errors have lines of their own; what is in a line is not to steer the terminal.
+        let told = |error: String| {
+            let lines: Vec<String> = error.lines().map(names::harmless).collect();
+            naming_devices(&lines.join("\n"), &self.names)
+        };
         let (outcome, failed) = match &scored.outcome {
             Ok(scores) => (Some(self.figures(scores)), scores.failures()),
             Err(error) => (None, Some(error.to_string())),
@@ -104,7 +110,10 @@ impl Shown {
         }
         for (_, row) in &self.rows {
             if let Some(error) = &row.failed {
-                output::error_line(format_args!("{}: {error}", row.file));
+                match error.starts_with(&row.file) {
+                    true => output::error_line(error),
+                    false => output::error_line(format_args!("{}: {error}", row.file)),
+                }
             }
         }
         Ok(())
@@ -115,17 +124,33 @@ impl Shown {
         let several = self.rows.iter().any(|(_, row)| row.reference != self.rows[0].1.reference);
         let names: Vec<String> = self.metrics.iter().flat_map(|metric| score_columns(*metric)).collect();
         let titles: Vec<String> = names.iter().map(|name| name.to_uppercase().replace('_', "-")).collect();
-        let at_once = match output::width() {
-            Some(width) => usize::from(width.saturating_sub(BESIDE_SCORES) / SCORE_WIDTH).max(1),
-            None => titles.len(),
-        };
-        for (part, shown) in titles.chunks(at_once.max(1)).enumerate() {
-            if part > 0 {
+        let mut first = 0;
+        while first < titles.len() {
+            let count = self.fitting(&titles[first..], several, first == 0);
+            if first > 0 {
                 output::line("")?;
             }
-            self.print_part(several, part * at_once, shown, part == 0)?;
+            self.print_part(several, first, &titles[first..first + count], first == 0)?;
+            first += count;
         }
         Ok(())
+    }
+
+    /// How many scores fit beside names; at least one.
+    fn fitting(&self, titles: &[String], several: bool, with_sizes: bool) -> usize {
+        let Some(width) = output::width() else { return titles.len() };
+        let longest = |name: fn(&ShownRow) -> &str| {
+            self.rows.iter().map(|(_, row)| name(row).chars().count()).max().unwrap_or(0).min(NAME_WIDTH) + 1
+        };
+        let names = longest(|row| &row.file) + if several { longest(|row| &row.reference) } else { 0 };
+        let mut left = usize::from(width).saturating_sub(names + if with_sizes { SIZES_WIDTH } else { 0 });
+        let fits = |title: &&String| {
+            let wanted = title.chars().count().max(SCORE_WIDTH) + 2;
+            let fits = wanted <= left;
+            left = left.saturating_sub(wanted);
+            fits
+        };
+        titles.iter().take_while(fits).count().max(1)
     }
 
     fn print_part(&self, several: bool, first: usize, titles: &[String], with_sizes: bool) -> Ended {
