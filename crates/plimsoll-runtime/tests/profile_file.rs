@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::profile::{
-    Cell, CellKey, DeviceSummary, FailedCell, Freshness, Machine, Origin, Profile, UnsupportedCell,
+    Cell, CellKey, DeviceSummary, FailedCell, Freshness, Hardware, Origin, Profile, UnsupportedCell,
 };
 use plimsoll_core::{Bytes, DeviceKind, MemoryMoment, Nanos, UnixSeconds};
 use plimsoll_runtime::profile_file::{MACHINES_MAX, ProfileFile, ProfileFileError, Warning};
@@ -23,12 +23,12 @@ const WRITER: [&str; 3] = ["PLIMSOLL_TEST_WRITER_PATH", "PLIMSOLL_TEST_WRITER_NA
 /// Until a started process does its part. Only a hang takes so long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn machine(card: &str, driver: &str) -> Machine {
+fn machine(card: &str, driver: &str) -> Hardware {
     let device = DeviceSummary { name: card.into(), kind: DeviceKind::Gpu, driver: driver.into() };
-    Machine { key: format!("{card} {driver}"), devices: vec![device] }
+    Hardware { key: format!("{card} {driver}"), devices: vec![device] }
 }
 
-fn home() -> Machine {
+fn home() -> Hardware {
     machine("RTX 5070", "580.1")
 }
 
@@ -67,7 +67,7 @@ fn of_home(folder: &Path) -> ProfileFile {
     ProfileFile::of_machine_in(folder, &home())
 }
 
-fn learnt_on(machine: &Machine, name: &str) -> Profile {
+fn learnt_on(machine: &Hardware, name: &str) -> Profile {
     let mut profile = Profile::new(machine.clone(), SOFTWARE, NOW);
     learn(&mut profile, name);
     profile
@@ -291,7 +291,7 @@ fn a_profile_travels_to_an_identical_machine_only() {
     file.export(&exported, NOW).expect("exported");
 
     let (_other, there) = place();
-    let import = |machine: &Machine, software, now| there.import(&exported, Origin { machine, software }, now);
+    let import = |machine: &Hardware, software, now| there.import(&exported, Origin { machine, software }, now);
     for (machine, software) in [(machine("Arc", "1"), SOFTWARE), (machine("RTX 5070", "1"), SOFTWARE), (home(), "9")] {
         let refused = import(&machine, software, NOW).expect_err("not ours");
         assert!(matches!(refused, ProfileFileError::Foreign { .. }), "{refused}");
@@ -363,7 +363,7 @@ fn the_profile_of_another_machine_is_never_written_over() {
 fn each_machine_has_its_own_file_in_a_shared_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let machines = [home(), machine("RTX 5070", "590.0"), machine("Arc", "1"), machine("none", "")];
-    let file = |machine: &Machine| ProfileFile::of_machine_in(folder.path(), machine);
+    let file = |machine: &Hardware| ProfileFile::of_machine_in(folder.path(), machine);
     for (at, machine) in machines.iter().enumerate() {
         assert!(file(machine).load(NOW).expect("readable").profile.is_none());
         file(machine).save(&learnt_on(machine, &format!("w{at}")), NOW).expect("saved");

@@ -22,7 +22,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     for row in rows {
         let scores = row.outcome?.scores;
         let scores: Vec<String> =
-            scores.iter().map(|each| format!("{} {:.3}", each.metric, each.score.value)).collect();
+            scores.iter().flatten().map(|each| format!("{} {:.3}", each.metric, each.score.value)).collect();
         println!("{}: {}", row.pair.distorted.display(), scores.join(", "));
     }
     Ok(())

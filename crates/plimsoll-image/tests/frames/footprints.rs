@@ -42,8 +42,8 @@ fn a_session_among_frames_holds_them_too() {
         bench.run_among(&chain, Way::Gpu, &frames, 1);
         let held = bench.gpu.memory().ours - before;
         let (workload, first) = (chain.workload(), chain.workload().first_part().expect("it looks at others"));
-        let first = &first.ladder(&frames[1]).rungs()[0];
-        let last = &workload.ladder(&workload.input_among(3, 1, format)).rungs()[0];
+        let ladders = (first.ladder(&frames[1]), workload.ladder(&workload.input_among(3, 1, format)));
+        let (first, last) = (&ladders.0.rungs()[0], &ladders.1.rungs()[0]);
         // One session of the first part for those kept here, and one for those that went with their reader.
         let sessions = last.footprint.session + Bytes(2 * first.footprint.session.0);
         assert_eq!(held, sessions + Bytes(3 * first.value.0), "{format}");

@@ -39,6 +39,7 @@ fn report() -> Report {
         references: vec![harbour, portrait],
         rows,
         heat_map_of: "Butteraugli distance".to_owned(),
+        figures: String::new(),
     }
 }
 

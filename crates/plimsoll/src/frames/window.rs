@@ -100,7 +100,7 @@ mod tests {
     fn every_device_has_a_run_and_one_waits() {
         let in_time = Load { around: 2, ..load(&[1, 1, 1]) };
         assert_eq!((in_time.window(), in_time.run()), (64, 16));
-        let large = Load { frame_bytes: 32 << 20, ..in_time };
+        let large = Load { frame_bytes: 32 << 20, around: 2, ..load(&[1, 1, 1]) };
         assert_eq!((large.window(), large.run()), (16, 4));
         assert_eq!(Load { around: 2, ..load(&[4]) }.run(), u64::MAX);
         let tight = Load { kept: Some((Bytes::mib(4), Bytes::mib(64))), ..in_time };
