@@ -61,7 +61,7 @@ impl Input {
         let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let reader: Box<dyn Read + Send> = Box::new(file);
         let (mut header, frames, frame_header): (_, Frames, _) = match args.raw {
-            Some(raw) => (StreamHeader::new(raw.0), Box::new(RawReader::new(reader, raw.0)), 0),
+            Some(raw) => (StreamHeader::guessed(raw.0), Box::new(RawReader::new(reader, raw.0)), 0),
             None => {
                 let frames = Y4mReader::open(reader).map_err(|error| named(path, &error))?;
                 (*frames.header(), Box::new(frames), "FRAME\n".len())
@@ -69,6 +69,8 @@ impl Input {
         };
         let count = bytes.map(|bytes| bytes / (header.format.frame_bytes() + frame_header) as u64);
         header.format = as_told(args, header.format);
+        header.guessed.matrix &= args.matrix.is_none();
+        header.guessed.range &= args.range.is_none();
         let format = header.format;
         // The same samples, whatever they are said to stand for.
         let retold = move |frame: Frame| match frame.format() == format {

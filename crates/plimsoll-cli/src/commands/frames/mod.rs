@@ -72,6 +72,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let distributor = Distributor::new(opened.devices, options).map_err(Stop::failed)?;
     if !shown.as_json() {
         anstream::eprintln!("{plan}");
+        plan.guesses().iter().for_each(|guesses| anstream::eprintln!("note: {guesses}"));
         plan.note(&places.output).iter().for_each(warn);
     }
     let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());

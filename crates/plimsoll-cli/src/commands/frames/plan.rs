@@ -4,16 +4,16 @@ use std::fmt;
 use std::io;
 
 use plimsoll::image::encode::Encoding;
-use plimsoll::image::frames::stream::{StreamHeader, WriteError, Y4mWriter, likely_matrix};
-use plimsoll::image::frames::{Chain, Colour, Format, Matrix, Yuv};
+use plimsoll::image::frames::stream::{Guessed, StreamHeader, WriteError, Y4mWriter, likely_matrix};
+use plimsoll::image::frames::{Carried, Chain, Colour, Format, Matrix, Yuv};
 
 use super::args::Args;
 use super::input::Input;
 use super::places::OutputPlace;
 use crate::stop::Stop;
 
-/// Conversions of one kind are added once: colour, then depth.
-const CONVERSIONS_MAX: usize = 2;
+/// Conversions of one kind are added once: colour, depth, then where chroma lies.
+const CONVERSIONS_MAX: usize = 3;
 
 /// What will be done.
 pub(super) struct Plan {
@@ -22,6 +22,8 @@ pub(super) struct Plan {
     pub(super) added: Vec<String>,
     pub(super) input: Format,
     pub(super) header: StreamHeader,
+    /// What of the input the result depends on, and was guessed.
+    relied_on: Guessed,
     /// How many frames there are, if that can be told.
     pub(super) frames: Option<u64>,
 }
@@ -29,17 +31,35 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(asked: Chain, input: &Input, output: &OutputPlace, args: &Args) -> Result<Self, Stop> {
         let (mut chain, mut added) = (asked, Vec::new());
-        let mut format = chain.output(input.header.format).map_err(Stop::failed)?;
+        let mut carried = chain.carry(input.header).map_err(Stop::failed)?;
         while added.len() < CONVERSIONS_MAX
-            && let Some(conversion) = missing(format, output, args)
+            && let Some(conversion) = missing(carried.header.format, output, args)
         {
             let next: Chain = conversion.parse().map_err(Stop::failed)?;
             chain = chain.then(&next).map_err(Stop::usage)?;
-            format = chain.output(input.header.format).map_err(Stop::failed)?;
+            carried = chain.carry(input.header).map_err(Stop::failed)?;
             added.push(conversion);
         }
-        let header = input.header.with_format(format);
-        Ok(Self { chain, added, input: input.header.format, header, frames: input.count })
+        let Carried { header, relied_on, .. } = carried;
+        Ok(Self { chain, added, input: input.header.format, header, relied_on, frames: input.count })
+    }
+
+    /// What of the input was guessed that the result depends on.
+    pub(super) fn guesses(&self) -> Option<String> {
+        let (matrix, range) = match self.input.colour() {
+            Colour::Yuv(yuv) => (Some(yuv.matrix), yuv.range),
+            Colour::Mono(range) => (None, range),
+            Colour::Rgb => return None,
+        };
+        let matrix = matrix.filter(|_| self.relied_on.matrix);
+        let range = Some(range).filter(|_| self.relied_on.range);
+        let both = [
+            matrix.map(|matrix| format!("matrix ({matrix}, from the size; --matrix says otherwise)")),
+            range.map(|range| format!("range ({range}; --range says otherwise)")),
+        ];
+        let both: Vec<String> = both.into_iter().flatten().collect();
+        (!both.is_empty())
+            .then(|| format!("the input does not say its {}, and that is a guess", both.join(" and its ")))
     }
 
     /// What readers of the output will get wrong unless they are told.
@@ -78,6 +98,7 @@ fn missing(format: Format, output: &OutputPlace, args: &Args) -> Option<String> 
                 Some(format!("yuv={matrix}:limited:420"))
             }
             WriteError::Depth { next, .. } => Some(format!("depth={next}")),
+            WriteError::Siting { means, .. } => Some(format!("yuv={means}")),
             _ => None,
         },
         OutputPlace::Images(names) => {

@@ -31,4 +31,4 @@ pub use self::error::{HeaderRefused, StreamError, WriteError};
 pub use self::images::{ReadImageError, read_image, write_image};
 pub use self::pixel_format::{PixelFormatUnknown, pixel_format};
 pub use self::raw::{RawReader, RawWriter};
-pub use self::y4m::{Interlacing, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};
+pub use self::y4m::{Guessed, Interlacing, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};
