@@ -20,16 +20,20 @@ mod depth;
 mod edges;
 mod exp2;
 mod expression;
+mod fit;
 mod flip;
 mod gamma;
 mod geometry;
+mod hue;
 mod levels;
+mod lut;
 mod mono;
 mod overlay;
 mod pad;
 mod planes;
 mod rgb;
 mod rotate;
+mod saturation;
 mod scale;
 mod sobel;
 mod taps;
@@ -48,14 +52,18 @@ pub(super) const ALL: &[About] = &[
     crop::ABOUT,
     denoise::ABOUT,
     depth::ABOUT,
+    fit::ABOUT,
     flip::ABOUT,
     gamma::ABOUT,
+    hue::ABOUT,
     levels::ABOUT,
+    lut::ABOUT,
     mono::ABOUT,
     overlay::ABOUT,
     pad::ABOUT,
     rgb::ABOUT,
     rotate::ABOUT,
+    saturation::ABOUT,
     scale::ABOUT,
     sobel::ABOUT,
     tonemap::ABOUT,
