@@ -38,12 +38,12 @@ pub(super) fn slope(
 
 /// Holds what a chain makes of a slope against the slope that it should be, three chroma samples from the edges.
 pub(super) fn slopes_are_kept(
+    bench: &Bench,
     chain: &str,
     sides: (u32, u32),
     kind: (Sampling, Siting),
     seen: impl Fn(f64, f64) -> (f64, f64),
 ) {
-    let bench = Bench::new();
     let got = bench.run(&bench.register(chain), Way::Cpu, &slope(kind, sides, |x, y| (x, y)));
     let Size { width, height } = got.format().size();
     let wanted = slope(kind, (width, height), seen);
@@ -60,12 +60,13 @@ pub(super) fn slopes_are_kept(
 
 #[test]
 fn chroma_stays_under_its_luma() {
+    let bench = Bench::new();
     for sampling in [Sampling::S420, Sampling::S422, Sampling::S444] {
         for siting in SITINGS {
             for (width, height) in [(40, 36), (41, 36), (40, 35), (41, 35)] {
                 let (w, h) = (f64::from(width - 1), f64::from(height - 1));
                 let check = |chain: &str, seen: &dyn Fn(f64, f64) -> (f64, f64)| {
-                    slopes_are_kept(chain, (width, height), (sampling, siting), seen);
+                    slopes_are_kept(&bench, chain, (width, height), (sampling, siting), seen);
                 };
                 check("flip=h", &|x, y| (w - x, y));
                 check("flip=v", &|x, y| (x, h - y));

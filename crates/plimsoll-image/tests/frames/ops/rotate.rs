@@ -53,13 +53,14 @@ fn it_is_clockwise() {
 
 #[test]
 fn chroma_stays_under_its_luma() {
+    let bench = Bench::new();
     for sampling in [Sampling::S420, Sampling::S444] {
         for siting in SITINGS {
             for (width, height) in [(40, 36), (41, 36), (40, 35), (41, 35)] {
                 let (w, h) = (f64::from(width - 1), f64::from(height - 1));
                 let kind = (sampling, siting);
-                slopes_are_kept("rotate=90", (width, height), kind, |x, y| (y, h - x));
-                slopes_are_kept("rotate=270", (width, height), kind, |x, y| (w - y, x));
+                slopes_are_kept(&bench, "rotate=90", (width, height), kind, |x, y| (y, h - x));
+                slopes_are_kept(&bench, "rotate=270", (width, height), kind, |x, y| (w - y, x));
             }
         }
     }
