@@ -1,4 +1,4 @@
-//! Sums as sizes and places are written: `iw/2`, `(ow-iw)/2`, `min(1280,iw)`.
+//! Sums as sizes and places are written: half of `iw` as iw/2, or `min(1280,iw)`.
 //! Never knows a picture: whoever asks brings its sides. Invariant: nesting is bounded, so that no text exhausts the stack.
 
 use std::fmt;
