@@ -21,11 +21,12 @@ type BytesOf<I> = dyn Fn(&I) -> Bytes + Send + Sync;
 /// A workload made of a plain function that runs on the CPU.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
 /// assert_eq!(orchestrator.run(&square, Task::new(12))?.output, 144);
-/// # Ok::<(), plimsoll_runtime::TaskFailure>(())
+/// # Ok::<(), plimsoll::TaskFailure>(())
 /// ```
 pub fn function<I, O, E>(name: &str, work: impl Fn(&I) -> Result<O, E> + Send + Sync + 'static) -> Function<I, O>
 where
@@ -39,21 +40,22 @@ where
 /// A workload made of a function that looks now and then whether its result is still wanted, and says how far it is.
 ///
 /// ```
-/// use plimsoll_core::Bytes;
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::Bytes;
+/// use plimsoll::{Orchestrator, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let sort = workload::function_with("sort", |numbers: &Vec<u64>, call| {
 ///     call.check_cancelled()?;
 ///     let mut sorted = numbers.clone();
 ///     sorted.sort();
 ///     call.progress(1, 1);
-///     Ok::<_, plimsoll_core::Fault>(sorted)
+///     Ok::<_, plimsoll::Fault>(sorted)
 /// })
 /// .units(|numbers| numbers.len() as u64)
 /// .bytes(|numbers| Bytes(8 * numbers.len() as u64));
 /// let sort = orchestrator.register(sort);
 /// assert_eq!(orchestrator.run(&sort, Task::new(vec![3, 1, 2]))?.output, [1, 2, 3]);
-/// # Ok::<(), plimsoll_runtime::TaskFailure>(())
+/// # Ok::<(), plimsoll::TaskFailure>(())
 /// ```
 pub fn function_with<I, O, E>(
     name: &str,

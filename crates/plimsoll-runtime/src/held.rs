@@ -2,6 +2,7 @@
 //! Never shared, never evicted; its owner drains and closes it, and is told what was lost with its device.
 //! Invariant: its tasks run one at a time, in the order in which they were submitted.
 
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::scheduler::Undrained;
@@ -30,6 +31,12 @@ pub struct Held<W: Workload> {
     known: Arc<Known<W>>,
     sequence: SequenceId,
     limits: Limits,
+}
+
+impl<W: Workload> fmt::Debug for Held<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
 }
 
 impl<W: Workload> Held<W> {

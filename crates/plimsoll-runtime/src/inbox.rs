@@ -36,8 +36,9 @@ const SEVERAL: usize = 256;
 /// It is a [`Stream`] of results as they end, which is over when nothing is outstanding.
 ///
 /// ```
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
 /// use std::time::Duration;
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// use plimsoll::{Orchestrator, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let double = orchestrator.register(workload::function("double", |n: &u64| Ok::<_, std::io::Error>(n * 2)));
 /// let mut inbox = orchestrator.inbox(&double);
@@ -49,7 +50,7 @@ const SEVERAL: usize = 256;
 ///     sum += result.expect("doubling never fails").output;
 /// }
 /// assert_eq!(sum, 90);
-/// # Ok::<(), plimsoll_core::SubmitRefusal>(())
+/// # Ok::<(), plimsoll::SubmitRefusal>(())
 /// ```
 pub struct Inbox<W: Workload> {
     shared: Arc<Shared>,

@@ -1,5 +1,7 @@
 //! Does what `plimsoll-core` decides.
 
+#![warn(missing_debug_implementations)]
+
 mod backend;
 mod builder;
 mod clock;

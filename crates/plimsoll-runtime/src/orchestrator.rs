@@ -1,6 +1,7 @@
 //! The orchestrator: what a program holds to hand in work.
 //! Never decides or runs anything itself; `task_path` is the way of every task.
 
+use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,7 +10,9 @@ use plimsoll_core::health::Health;
 use plimsoll_core::residency::ResidencyCounts;
 use plimsoll_core::scheduler::Candidate;
 use plimsoll_core::stats::DeviceReport;
-use plimsoll_core::{Bytes, DeviceId, GrantId, GrantRefusal, Shortfall, StepRefusal, SubmitRefusal, TaskError, TaskId};
+use plimsoll_core::{
+    Bytes, DeviceId, GrantId, GrantRefusal, SequenceId, Shortfall, StepRefusal, SubmitRefusal, TaskError, TaskId,
+};
 
 use crate::builder::Builder;
 use crate::device::DeviceFacts;
@@ -32,7 +35,8 @@ use crate::workload::{Content, Workload};
 /// Loads every device to the line, never past it.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let count = orchestrator.register(workload::function("count", |text: &String| {
 ///     Ok::<_, std::io::Error>(text.split_whitespace().count())
@@ -51,6 +55,12 @@ pub struct Orchestrator {
     pub(crate) learning: Option<Learning>,
 }
 
+impl fmt::Debug for Orchestrator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Orchestrator").field("devices", &self.shared.devices.len()).finish_non_exhaustive()
+    }
+}
+
 /// Waits that have an end.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Limits {
@@ -62,6 +72,12 @@ pub(crate) struct Limits {
 /// A workload that an orchestrator knows.
 pub struct Registered<W: Workload> {
     pub(crate) known: Arc<Known<W>>,
+}
+
+impl<W: Workload> fmt::Debug for Registered<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered").field("workload", &self.known.workload.name()).finish_non_exhaustive()
+    }
 }
 
 impl<W: Workload> Clone for Registered<W> {
@@ -192,7 +208,8 @@ impl Orchestrator {
     /// the order in which they came. The ticket that it gives is a future too.
     ///
     /// ```
-    /// use plimsoll_runtime::{Orchestrator, Task, workload};
+    /// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+    /// use plimsoll::{Orchestrator, Task, workload};
     /// # #[cfg(not(loom))]
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let orchestrator = Orchestrator::builder().cpu(1).build();
@@ -222,7 +239,8 @@ impl Orchestrator {
     /// simulated before the first task is committed, so that the whole set ends sooner than task by task.
     ///
     /// ```
-    /// use plimsoll_runtime::{Orchestrator, SetMember, Task, workload};
+    /// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+    /// use plimsoll::{Orchestrator, SetMember, Task, workload};
     /// let orchestrator = Orchestrator::builder().cpu(2).build();
     /// let double = orchestrator.register(workload::function("double", |n: &u64| Ok::<_, std::io::Error>(n * 2)));
     /// let first = SetMember { task: Task::new(1), after: vec![] };
@@ -247,6 +265,11 @@ impl Orchestrator {
 
     fn ticket<W: Workload>(&self, id: TaskId, channel: &ReplyChannel<W>) -> Ticket<W::Output> {
         Ticket::new(id, &channel.reply, &self.shared)
+    }
+
+    /// A sequence of its own, for tasks that stay together: see [`Task::sequence`].
+    pub fn sequence(&self) -> SequenceId {
+        SequenceId(self.shared.next_registration())
     }
 
     /// A sequence of tasks that owns its session: state from task to task.

@@ -117,7 +117,8 @@ pub enum OnFailure {
 /// Stages over items: what each stage gives becomes the next one's task.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Pipeline, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Pipeline, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let parse = orchestrator.register(workload::function("parse", |text: &String| text.parse::<u64>()));
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
@@ -375,6 +376,12 @@ pub struct RunPipeline<First: Workload, Last: Workload, I> {
     waiting: Option<Task<First>>,
     refused: Option<TaskFailure>,
     exhausted: bool,
+}
+
+impl<First: Workload, Last: Workload, I> fmt::Debug for RunPipeline<First, Last, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunPipeline").field("flow", &self.flow).finish_non_exhaustive()
+    }
 }
 
 impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> RunPipeline<First, Last, I> {

@@ -65,8 +65,9 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
     /// The same results for async code: waits without a thread, for results and for queue space.
     ///
     /// ```
+    /// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
     /// use futures_util::StreamExt;
-    /// use plimsoll_runtime::{Orchestrator, Task, workload};
+    /// use plimsoll::{Orchestrator, Task, workload};
     /// # #[cfg(not(loom))]
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let orchestrator = Orchestrator::builder().cpu(2).build();

@@ -2,6 +2,7 @@
 //! Never touches a device.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,11 @@ use crate::workload::{AnyPrepared, Content, Workload};
 /// One piece of a workload to do.
 ///
 /// ```
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
 /// use std::time::Duration;
-/// use plimsoll_core::Priority;
-/// use plimsoll_runtime::{Task, workload};
-/// # fn of<W: plimsoll_runtime::Workload>(_: &W, task: Task<W>) {}
+/// use plimsoll::Priority;
+/// use plimsoll::{Task, workload};
+/// # fn of<W: plimsoll::Workload>(_: &W, task: Task<W>) {}
 /// # let length = workload::function("length", |text: &String| Ok::<_, std::io::Error>(text.len()));
 /// let task = Task::new("hello".to_owned()).priority(Priority::High).deadline(Duration::from_secs(5));
 /// # of(&length, task);
@@ -30,12 +32,24 @@ pub struct Task<W: Workload> {
     pub(crate) options: TaskOptions,
 }
 
+impl<W: Workload> fmt::Debug for Task<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
 /// A task of a set that is known as a whole.
 pub struct SetMember<W: Workload> {
     /// The task.
     pub task: Task<W>,
     /// The members of the set that must have succeeded before it, by their place in it: only earlier ones count.
     pub after: Vec<usize>,
+}
+
+impl<W: Workload> fmt::Debug for SetMember<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SetMember").field("after", &self.after).finish_non_exhaustive()
+    }
 }
 
 /// What a caller asks of a task beside its input.
@@ -148,6 +162,12 @@ pub struct Reference<W: Workload> {
     pub(crate) data: Arc<W::Reference>,
     pub(crate) key: ContentKey,
     pub(crate) pin: Option<Arc<Pin>>,
+}
+
+impl<W: Workload> fmt::Debug for Reference<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reference").field("key", &self.key).finish_non_exhaustive()
+    }
 }
 
 impl<W: Workload> Reference<W> {

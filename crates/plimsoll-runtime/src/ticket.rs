@@ -24,7 +24,8 @@ use crate::wait::Wait;
 /// It is a future: `.await` works on any runtime.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(1).build();
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
 /// let ticket = orchestrator.submit(&square, Task::new(12))?;

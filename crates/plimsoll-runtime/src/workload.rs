@@ -2,6 +2,7 @@
 //! Never names a device API: a session reaches its device through the [`Backend`] it is handed.
 
 use std::any::Any;
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -109,6 +110,12 @@ pub struct Context<'a, W: Workload> {
     pub(crate) values: AtHand<'a>,
     pub(crate) progress: &'a AtomicU32,
     pub(crate) of: PhantomData<fn() -> W>,
+}
+
+impl<W: Workload> fmt::Debug for Context<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("cancellation", &self.cancellation).finish_non_exhaustive()
+    }
 }
 
 /// Whether a task's result is still wanted.

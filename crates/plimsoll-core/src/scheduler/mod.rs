@@ -55,6 +55,7 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 
 pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
@@ -182,6 +183,15 @@ pub struct Scheduler<H: Host> {
     holds: holds::Holds<H>,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
+}
+
+impl<H: Host> fmt::Debug for Scheduler<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("devices", &self.devices.len())
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<H: Host> Scheduler<H> {
