@@ -156,17 +156,87 @@ fn the_first_command_of_the_manual_works() {
 fn the_second_command_of_the_manual_works() {
     let folder = Folder::new();
     folder.images(9);
-    let done = folder.shell("plimsoll frames --op \"yuv=709,tonemap=bt2390\" frames/*.png --out out/");
+    fs::write(folder.at("look.cube"), "LUT_1D_SIZE 2\n0 0 0\n1 0.9 0.8\n").expect("written");
+    let done = folder.shell("plimsoll frames --op fit=64x64,lut=look.cube frames/*.png --out out/");
     let said = stderr(&succeeded(done));
-    assert!(said.contains("→ yuv=709,tonemap=bt2390,rgb →") && said.contains("rgb added"), "{said}");
+    assert!(said.contains("→ fit=64x64,lut=look.cube →") && !said.contains("added"), "{said}");
     let mut names: Vec<String> = fs::read_dir(folder.at("out"))
         .expect("made")
         .map(|entry| entry.expect("readable").file_name().into_string().expect("text"))
         .collect();
     names.sort();
     assert_eq!(names, (1..=9).map(|number| format!("{number:03}.png")).collect::<Vec<_>>());
-    let picture = image::open(folder.at("out/005.png")).expect("an image");
-    assert_eq!((picture.width(), picture.height()), (48, 32));
+    let picture = image::open(folder.at("out/005.png")).expect("an image").to_rgb8();
+    assert_eq!(picture.dimensions(), (64, 64));
+    assert_eq!(picture.get_pixel(0, 0).0, [0; 3], "a bar");
+    // A shade of the look: white has 229 of green and 204 of blue.
+    assert!(picture.pixels().all(|pixel| pixel.0[1] <= 230 && pixel.0[2] <= 204));
+}
+
+/// HDR video is told from ordinary video by whoever has it: Y4M says neither its transfer nor its matrix.
+#[test]
+fn hdr_is_never_guessed() {
+    let folder = Folder::new();
+    let make =
+        "ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=25 -frames:v 2 -pix_fmt yuv420p10le -strict -1 -y in.y4m";
+    succeeded(folder.shell(make));
+    let (code, said) = refused(folder.frames("tonemap=bt2390").arg(folder.at("in.y4m")).arg(folder.at("out.y4m")));
+    assert!(code == 2 && said.contains("from=pq"), "{code}: {said}");
+    let (code, said) =
+        refused(folder.frames("tonemap=bt2390:from=pq").arg(folder.at("in.y4m")).arg(folder.at("out.y4m")));
+    assert!(code == 1 && said.contains("--matrix 2020"), "{code}: {said}");
+    assert!(!folder.at("out.y4m").exists());
+    let manual =
+        "cat in.y4m | plimsoll frames --no-gpu --matrix 2020 --op tonemap=bt2390:from=pq,depth=8:dither - sdr.y4m";
+    let said = stderr(&succeeded(folder.shell(manual)));
+    assert!(!said.contains("matrix (") && frames_in(&folder.at("sdr.y4m")).len() == 2, "{said}");
+    // What a picture needs is a guess that is told; what it does not need is not.
+    let guess =
+        |op: &str| stderr(&succeeded(folder.shell(&format!("plimsoll frames --no-gpu --op {op} in.y4m --out {op}/"))));
+    assert!(guess("rgb").contains("matrix (601, from the size; --matrix says otherwise)"));
+    assert!(
+        !stderr(&succeeded(folder.shell("plimsoll frames --no-gpu --op blur=1 in.y4m - >/dev/null"))).contains("guess")
+    );
+}
+
+/// ffmpeg calls 4:2:0 in the middle what it knows nothing about; under a name that means the left, chroma is moved there.
+#[test]
+fn chroma_lies_where_the_header_says() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "64x48", 1);
+    assert!(fs::read(folder.at("in.y4m")).expect("there").starts_with(b"YUV4MPEG2 W64 H48 F25:1 Ip A1:1 C420jpeg"));
+    for (op, name, added) in
+        [("depth=10", "C420p10", "yuv=left"), ("yuv=422", "C422", "yuv=left"), ("depth=8", "C420jpeg", "")]
+    {
+        let out = folder.at(&format!("{op}.y4m"));
+        let done = folder.frames(op).arg("--no-gpu").arg(folder.at("in.y4m")).arg(&out).output().expect("started");
+        let said = stderr(&succeeded(done));
+        assert!(said.contains(&format!("({added} added")) != added.is_empty(), "{op}: {said}");
+        let (header, frames) = (fs::read(&out).expect("there"), frames_in(&out));
+        assert!(String::from_utf8_lossy(&header[..80]).contains(name), "{op}");
+        let right = by_the_library(
+            &folder.at("in.y4m"),
+            &format!("{op},yuv={}", if added.is_empty() { "centre" } else { "left" }),
+        );
+        assert_eq!(worst_difference(&frames, &right), 0, "{op}");
+    }
+}
+
+#[test]
+fn pixels_keep_their_shape_and_fields_stay_apart() {
+    let folder = Folder::new();
+    let header = "YUV4MPEG2 W4 H6 F25:1 IKIND A2:1 C444 XCOLORRANGE=LIMITED\nFRAME\n";
+    let stream = |kind: &str| [header.replace("KIND", kind).into_bytes(), vec![90; 72]].concat();
+    fs::write(folder.at("in.y4m"), stream("p")).expect("written");
+    fs::write(folder.at("fields.y4m"), stream("t")).expect("written");
+    for (op, aspect) in [("rotate=90", " A1:2 "), ("scale=8x6", " A1:1 "), ("flip=h", " A2:1 ")] {
+        let done = folder.shell(&format!("plimsoll frames --no-gpu --op {op} in.y4m -"));
+        let line = String::from_utf8_lossy(&succeeded(done).stdout[..50]).into_owned();
+        assert!(line.contains(aspect), "{op}: {line}");
+    }
+    let (code, said) = refused(folder.frames("blur=1").arg(folder.at("fields.y4m")).arg(folder.at("out.y4m")));
+    assert!(code == 1 && said.contains("interlaced") && said.contains("assume=progressive"), "{code}: {said}");
+    succeeded(folder.shell("plimsoll frames --no-gpu --op flip=h fields.y4m - >/dev/null"));
 }
 
 #[test]

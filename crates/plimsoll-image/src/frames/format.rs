@@ -238,6 +238,16 @@ impl fmt::Display for Sampling {
     }
 }
 
+impl fmt::Display for Siting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Left => "left",
+            Self::Centre => "centre",
+            Self::TopLeft => "topleft",
+        })
+    }
+}
+
 /// For people: `1920x1080 yuv420 709 limited, 8 bit`.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@
 //! | `chain/` | text to operations and their arguments |
 //! | `operation.rs`, `ops/` | what an operation is; one file for each, and the one table of them |
 //! | `picture.rs`, `graph/`, `plan.rs` | operations to passes over planes |
+//! | `carry.rs` | what a stream says about its frames, after a chain |
 //! | `convert/` | passes between colour models, ranges, depths and chroma samples |
 //! | `samples.rs`, `packed.rs` | codes to numbers and back |
 //! | `device.rs` | the passes as kernels on a device |
@@ -19,6 +20,7 @@
 //! | `first_part.rs`, `workload.rs` | the parts of a chain as workloads |
 //! | `tests/` | both ways to run passes, beside whole planes computed one by one |
 
+mod carry;
 mod chain;
 mod convert;
 mod device;
@@ -39,6 +41,7 @@ pub mod stream;
 mod tests;
 mod workload;
 
+pub use self::carry::Carried;
 pub use self::chain::{Chain, ChainError};
 pub use self::first_part::FirstPart;
 pub use self::format::{Colour, Format, FormatRefused, Matrix, Range, Sampling, Siting, Yuv};

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
+use super::carry::Carried;
 use super::chain::Args;
+use super::format::Format;
 use super::graph::Graph;
 use super::picture::Picture;
 
@@ -28,6 +30,15 @@ pub(crate) trait Operation: fmt::Debug + Send + Sync {
     /// As [`Operation::plan`].
     fn plan_among(&self, graph: &mut Graph, picture: Picture, _others: &[Picture]) -> Result<Picture, Refused> {
         self.plan(graph, picture)
+    }
+
+    /// What becomes of what a stream says about its frames, whose format it was `before`; the format that comes out is
+    /// there already.
+    ///
+    /// # Errors
+    /// [`Refused`] if it needs what was only guessed.
+    fn carry(&self, _stream: &mut Carried, _before: Format) -> Result<(), Refused> {
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 //! Never touches a device. A chain that looks at other frames has two parts: what is done to each frame by itself
 //! (once a frame and device, kept there), and what is done to a frame among its neighbours.
 
-use super::chain::Chain;
+use super::chain::{Chain, Link};
 use super::format::Format;
 use super::graph::{Graph, Plane, PlaneList};
 use super::operation::Refused;
@@ -152,6 +152,17 @@ fn rest_of(chain: &Chain, between: &Between, at: usize, others: usize) -> Result
     Ok((Program::new(graph, None, results, Some(output)), output))
 }
 
+/// One operation by itself on a picture of this format: its passes, and the format that comes out.
+pub(crate) fn by_itself(link: &Link, format: Format) -> Result<(Graph, Format), PlanError> {
+    let mut graph = Graph::default();
+    let picture = sources(&mut graph, format);
+    let others: Vec<Picture> = (0..2 * link.operation.frames_around()).map(|_| sources(&mut graph, format)).collect();
+    let planned = link.operation.plan_among(&mut graph, picture, &others);
+    let Picture { format: after, mut planes } =
+        planned.map_err(|why| PlanError { operation: link.text.clone(), format, why })?;
+    Ok((graph.leading_to(&mut planes), after))
+}
+
 fn sources(graph: &mut Graph, format: Format) -> Picture {
     let planes = format.plane_sizes().into_iter().map(|size| graph.source(size)).collect();
     Picture { format, planes }
@@ -178,7 +189,7 @@ mod tests {
     #[test]
     fn passes_that_lead_nowhere_are_left_out() {
         let format = Format::new(Size { width: 8, height: 4 }, 8, Colour::Rgb).unwrap();
-        let chain = "yuv=709:420,blur=1,mono".parse().unwrap();
+        let chain = "yuv=709:full:420,blur=1,mono".parse().unwrap();
         let plan = Plan::new(&chain, format).unwrap();
         // Three sources, one mix, the blur of luma across and down.
         assert_eq!(plan.last(false).graph.nodes().len(), 3 + 1 + 2);

@@ -2,6 +2,7 @@
 
 mod agree;
 mod bench;
+mod carry;
 mod footprints;
 mod made;
 mod ops;

@@ -109,7 +109,9 @@ fn geometry(noise: &mut Noise) -> String {
     let (width, height) = (side(noise), side(noise));
     let place = |noise: &mut Noise| one_of(noise, &[0, 1, 2, 4]);
     let (left, top) = (place(noise), place(noise));
-    match one_of(noise, &[0, 1, 2, 3, 4, 5, 6, 7, 8]) {
+    match one_of(noise, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
+        9 => format!("fit={width}x{height}:{}", one_of(noise, &["letterbox", "inside", "cover", "area:white"])),
+        10 => one_of(noise, &["scale=iw/2:ih*2", "crop=iw/2:ih:0:0", "pad=iw+8:ih+4:4:2", "hflip"]).to_owned(),
         0 => format!("crop={width}x{height}"),
         1 => format!("crop={width}x{height}+{left}+{top}"),
         2 => format!("pad={width}x{height}:{}", one_of(noise, &["black", "grey", "white", "ff8000"])),
@@ -128,7 +130,9 @@ fn geometry(noise: &mut Noise) -> String {
 }
 
 fn colours(noise: &mut Noise) -> String {
-    match one_of(noise, &[0, 1, 2, 3, 4, 5, 6]) {
+    match one_of(noise, &[0, 1, 2, 3, 4, 5, 6, 7, 8]) {
+        7 => one_of(noise, &["hue=40", "hue=-90:0.5", "saturation=1.5"]).to_owned(),
+        8 => one_of(noise, &["mono=limited", "yuv=444", "assume=full", "eq=contrast=1.2:brightness=0.1"]).to_owned(),
         0 => "rgb".to_owned(),
         1 => "mono".to_owned(),
         2 => format!("depth={}", one_of(noise, &[8, 10, 12, 14, 16])),

@@ -1,6 +1,8 @@
 //! What is written and read again is the same: every kind of frame, at an odd size.
 
-use plimsoll_image::frames::stream::{Interlacing, Ratio, RawReader, RawWriter, StreamHeader, WriteError, Y4mWriter};
+use plimsoll_image::frames::stream::{
+    Guessed, Interlacing, Ratio, RawReader, RawWriter, StreamHeader, WriteError, Y4mWriter,
+};
 use plimsoll_image::frames::{Colour, Format, Range, Sampling, Siting};
 
 use crate::made::{format, frame, frames, read, y4m, yuv};
@@ -33,7 +35,10 @@ fn sayable() -> Vec<Format> {
 fn y4m_keeps_formats_and_frames() {
     for format in sayable() {
         let written = frames(format, 3);
-        let (header, frames) = read(&y4m(StreamHeader::new(format), &written));
+        let (mut header, frames) = read(&y4m(StreamHeader::new(format), &written));
+        // The matrix alone is never said.
+        let matrix = matches!(format.colour(), Colour::Yuv(_));
+        assert_eq!(std::mem::take(&mut header.guessed), Guessed { matrix, range: false }, "{format}");
         assert_eq!(header, StreamHeader::new(format), "{format}");
         assert!(frames == written, "{format}");
     }
@@ -43,6 +48,7 @@ fn y4m_keeps_formats_and_frames() {
 fn y4m_keeps_what_else_a_header_says() {
     let format = format(8, yuv(Sampling::S420, Siting::Left, Range::Limited));
     let mut header = StreamHeader::new(format);
+    header.guessed.matrix = true;
     header.rate = Some(Ratio { numerator: 30_000, denominator: 1001 });
     header.aspect = Some(Ratio { numerator: 64, denominator: 45 });
     for interlacing in [Interlacing::TopFirst, Interlacing::BottomFirst, Interlacing::Unknown] {
@@ -74,6 +80,28 @@ fn y4m_refuses_what_it_cannot_say() {
     let chroma = yuv(Sampling::S420, Siting::Left, Range::Limited);
     assert_eq!([11, 13, 15].map(|depth| next(depth, chroma)), [12, 14, 16]);
     assert_eq!([11, 13, 14, 15].map(|depth| next(depth, Colour::Mono(Range::Full))), [12, 16, 16, 16]);
+}
+
+/// A name that does not say where chroma lies is taken to mean the left, so nothing else is written under it.
+#[test]
+fn y4m_refuses_chroma_that_would_be_taken_to_lie_elsewhere() {
+    let refused = |depth, sampling, siting| {
+        let header = StreamHeader::new(format(depth, yuv(sampling, siting, Range::Limited)));
+        Y4mWriter::new(Vec::new(), header).err().map(|error| error.to_string())
+    };
+    for (depth, sampling, siting) in [
+        (10, Sampling::S420, Siting::Centre),
+        (10, Sampling::S420, Siting::TopLeft),
+        (8, Sampling::S422, Siting::Centre),
+    ] {
+        let error = refused(depth, sampling, siting).expect("it cannot be said");
+        assert!(error.contains("end the chain with yuv=left"), "{error}");
+    }
+    for siting in [Siting::Left, Siting::Centre, Siting::TopLeft] {
+        assert_eq!(refused(16, Sampling::S444, siting), None);
+        assert_eq!(refused(8, Sampling::S420, siting), None);
+    }
+    assert_eq!(refused(8, Sampling::S422, Siting::TopLeft), None);
 }
 
 #[test]

@@ -102,7 +102,8 @@ output cannot hold what the chain gives, the conversion is added, and said.
 
 Examples:
   ffmpeg -i in.mkv -f yuv4mpegpipe - | plimsoll frames --op scale=50% - - | ffmpeg -i - out.mkv
-  plimsoll frames --op \"yuv=709,tonemap=bt2390\" frames/*.png --out out/
+  plimsoll frames --op fit=1280x720,unsharp=0.7 frames/*.png --out out/
+  ffmpeg -i hdr.mkv -f yuv4mpegpipe -strict -1 - | plimsoll frames --matrix 2020 --op tonemap=bt2390:from=pq,depth=8 - sdr.y4m
   plimsoll frames --op scale=1280x720:lanczos,denoise=bilateral in.y4m out.y4m --stats
   plimsoll frames --op scale=50% in.y4m out.y4m --devices gpu:0,gpu:1 --strategy round-robin
   plimsoll frames --op crop=640x360 --raw 1280x720:rgb24 - - <in.rgb >out.rgb

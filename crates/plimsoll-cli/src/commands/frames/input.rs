@@ -79,7 +79,7 @@ impl Input {
         let (mut header, frames, beside): (_, Frames, _) = match args.raw {
             Some(RawFrames(raw)) => {
                 let beside = raw.stream_bytes() - raw.format().frame_bytes();
-                (StreamHeader::new(raw.format()), Box::new(RawReader::new(reader, raw)), beside)
+                (StreamHeader::guessed(raw.format()), Box::new(RawReader::new(reader, raw)), beside)
             }
             None => {
                 let frames = Y4mReader::open(reader).map_err(|error| named(path, &error))?;
@@ -88,6 +88,8 @@ impl Input {
         };
         let count = bytes.map(|bytes| bytes / (header.format.frame_bytes() + beside) as u64);
         header.format = as_told(args, header.format);
+        header.guessed.matrix &= args.matrix.is_none();
+        header.guessed.range &= args.range.is_none();
         let format = header.format;
         // The same samples, whatever they are said to stand for.
         let retold = move |frame: Frame| match frame.format() == format {

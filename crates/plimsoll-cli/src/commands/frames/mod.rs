@@ -76,6 +76,7 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let distributor = Distributor::new(opened.devices, options).map_err(Stop::failed)?;
     if !shown.as_json() {
         output::aside(output::clean(&plan));
+        plan.guesses().iter().for_each(|guesses| output::aside(format_args!("note: {guesses}")));
         plan.notes(&places.output).iter().for_each(warn);
     }
     let view = View::new(&live, &opened.names, plan.frames, io::stderr().is_terminal());

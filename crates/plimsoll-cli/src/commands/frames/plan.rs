@@ -5,8 +5,8 @@ use std::io;
 
 use plimsoll::image::Size;
 use plimsoll::image::encode::Encoding;
-use plimsoll::image::frames::stream::{RawFormat, StreamHeader, WriteError, Y4mWriter, likely_matrix};
-use plimsoll::image::frames::{Chain, Colour, Format, Matrix, Yuv};
+use plimsoll::image::frames::stream::{Guessed, RawFormat, StreamHeader, WriteError, Y4mWriter, likely_matrix};
+use plimsoll::image::frames::{Carried, Chain, Colour, Format, Matrix, Yuv};
 
 use super::args::Args;
 use super::input::Input;
@@ -14,8 +14,8 @@ use super::places::OutputPlace;
 use super::values::{RawFrames, RawName};
 use crate::stop::Stop;
 
-/// Conversions of one kind are added once: colour, then depth.
-const CONVERSIONS_MAX: usize = 2;
+/// Conversions of one kind are added once: colour, depth, then where chroma lies.
+const CONVERSIONS_MAX: usize = 3;
 
 /// What will be done.
 pub(super) struct Plan {
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) raw: RawFormat,
     /// What is not kept of the input.
     lost: Option<&'static str>,
+    /// What of the input the result depends on, and was guessed.
+    relied_on: Guessed,
     /// How many frames there are, if that can be told.
     pub(super) frames: Option<u64>,
 }
@@ -37,19 +39,37 @@ impl Plan {
         // Who only selects frames wants them as they are.
         let as_it_is = || format!("crop={}+0+0", input.header.format.size()).parse::<Chain>().map_err(Stop::failed);
         let (mut chain, mut added): (Chain, _) = (asked.map_or_else(as_it_is, Ok)?, Vec::new());
-        let mut format = chain.output(input.header.format).map_err(Stop::failed)?;
+        let mut carried = chain.carry(input.header).map_err(Stop::failed)?;
         while added.len() < CONVERSIONS_MAX
-            && let Some(conversion) = missing(format, output, args)
+            && let Some(conversion) = missing(carried.header.format, output, args)
         {
             let next: Chain = conversion.parse().map_err(Stop::failed)?;
             chain = chain.then(&next).map_err(Stop::usage)?;
-            format = chain.output(input.header.format).map_err(Stop::failed)?;
+            carried = chain.carry(input.header).map_err(Stop::failed)?;
             added.push(conversion);
         }
-        let header = input.header.with_format(format);
-        let raw = laid_out(format, output, args)?;
-        let lost = input.lost;
-        Ok(Self { chain, added, input: input.header.format, header, raw, lost, frames: input.count })
+        let Carried { header, relied_on, .. } = carried;
+        let raw = laid_out(header.format, output, args)?;
+        let (input, lost, frames) = (input.header.format, input.lost, input.count);
+        Ok(Self { chain, added, input, header, raw, lost, relied_on, frames })
+    }
+
+    /// What of the input was guessed that the result depends on.
+    pub(super) fn guesses(&self) -> Option<String> {
+        let (matrix, range) = match self.input.colour() {
+            Colour::Yuv(yuv) => (Some(yuv.matrix), yuv.range),
+            Colour::Mono(range) => (None, range),
+            Colour::Rgb => return None,
+        };
+        let matrix = matrix.filter(|_| self.relied_on.matrix);
+        let range = Some(range).filter(|_| self.relied_on.range);
+        let both = [
+            matrix.map(|matrix| format!("matrix ({matrix}, from the size; --matrix says otherwise)")),
+            range.map(|range| format!("range ({range}; --range says otherwise)")),
+        ];
+        let both: Vec<String> = both.into_iter().flatten().collect();
+        (!both.is_empty())
+            .then(|| format!("the input does not say its {}, and that is a guess", both.join(" and its ")))
     }
 
     /// What is lost on the way, and what readers of the output will get wrong unless they are told.
@@ -92,6 +112,7 @@ fn missing(format: Format, output: &OutputPlace, args: &Args) -> Option<String> 
                 Some(format!("yuv={matrix}:limited:420"))
             }
             WriteError::Depth { next, .. } => Some(format!("depth={next}")),
+            WriteError::Siting { means, .. } => Some(format!("yuv={means}")),
             _ => None,
         },
         OutputPlace::Images(names) => {

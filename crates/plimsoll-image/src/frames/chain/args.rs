@@ -16,10 +16,15 @@ pub(crate) struct Args<'a> {
 
 impl<'a> Args<'a> {
     /// The arguments in `text`; `keys` that are asked for by name later.
-    pub(super) fn new(pieces: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn new(pieces: impl Iterator<Item = &'a str>) -> Self {
         let (named, in_place): (Vec<_>, Vec<_>) = pieces.partition(|piece| is_named(piece));
         let named = named.into_iter().filter_map(|piece| piece.split_once('=')).collect();
         Self { in_place: in_place.into(), named }
+    }
+
+    /// Whether none is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.in_place.is_empty() && self.named.is_empty()
     }
 
     /// The argument of this name: as written by name, or else the next one written in its place.
@@ -33,6 +38,11 @@ impl<'a> Args<'a> {
     /// The argument of this name, only if it was written by name.
     pub(crate) fn take_named(&mut self, name: &str) -> Option<&'a str> {
         self.named.iter().position(|(key, _)| *key == name).map(|at| self.named.remove(at).1)
+    }
+
+    /// The next argument written in its place, if it is such a one.
+    pub(crate) fn take_if(&mut self, is_such: impl FnOnce(&str) -> bool) -> Option<&'a str> {
+        self.in_place.front().is_some_and(|next| is_such(next)).then(|| self.in_place.pop_front())?
     }
 
     /// As [`Args::take`], and there must be one.
@@ -54,7 +64,7 @@ impl<'a> Args<'a> {
     }
 
     /// Refuses what nobody took.
-    pub(super) fn finish(mut self) -> Result<(), Refused> {
+    pub(crate) fn finish(mut self) -> Result<(), Refused> {
         let left = self.in_place.pop_front().or_else(|| self.named.pop().map(|(key, _)| key));
         left.map_or(Ok(()), |left| Err(Refused::because(format_args!("'{left}' is too much"))))
     }

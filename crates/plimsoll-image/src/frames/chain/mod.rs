@@ -2,6 +2,7 @@
 //! Never sees a frame; `plan.rs` makes passes of it for frames of one format.
 
 mod args;
+mod ffmpeg;
 mod text;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub(crate) use self::args::{Args, number, one_of};
+use self::ffmpeg::{Meant, meant};
 use self::text::split;
 pub(crate) use self::text::unescaped;
 use super::operation::{About, Operation, Refused};
@@ -45,6 +47,14 @@ pub enum ChainError {
     Unknown {
         /// What was written.
         name: String,
+    },
+    /// It is a name of ffmpeg's, and nothing here is the same.
+    #[error("'{name}' is an operation of ffmpeg; here, write {instead}")]
+    OfFfmpeg {
+        /// What was written.
+        name: String,
+        /// What to write.
+        instead: &'static str,
     },
     /// Its arguments cannot be meant.
     #[error("{text}: {why}; write {usage}")]
@@ -113,7 +123,7 @@ impl FromStr for Chain {
         if !(1..=OPERATIONS_MAX).contains(&count) {
             return Err(ChainError::Length(count));
         }
-        let links: Arc<[Link]> = written.map(link).collect::<Result<_, _>>()?;
+        let links: Arc<[Link]> = written.map(links).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         let mut in_time = links.iter().filter(|link| link.operation.frames_around() > 0);
         if let (Some(first), Some(second)) = (in_time.next(), in_time.next()) {
             return Err(ChainError::TwiceInTime(first.text.clone(), second.text.clone()));
@@ -122,12 +132,32 @@ impl FromStr for Chain {
     }
 }
 
-fn link(text: &str) -> Result<Link, ChainError> {
+/// The operations that some text stands for: one, or as many as it takes to do what ffmpeg does in one.
+fn links(text: &str) -> Result<Vec<Link>, ChainError> {
     let (name, rest) = text.split_once('=').unwrap_or((text, ""));
-    let unknown = || ChainError::Unknown { name: name.to_owned() };
-    let about = ops::ALL.iter().find(|about| about.name == name).ok_or_else(unknown)?;
+    let args = || Args::new(split(rest, ':').into_iter().filter(|piece| !piece.is_empty()));
+    if let Some(about) = ops::ALL.iter().find(|about| about.name == name) {
+        return link(text, about, args()).map(|link| vec![link]);
+    }
+    let mut args = args();
+    let refused =
+        |why| ChainError::Arguments { text: text.to_owned(), why, usage: "it as ffmpeg does, or as --list-ops" };
+    match meant(name, &mut args).transpose().map_err(refused)? {
+        None => Err(ChainError::Unknown { name: name.to_owned() }),
+        Some(Meant::Instead(instead)) => Err(ChainError::OfFfmpeg { name: name.to_owned(), instead }),
+        Some(Meant::Ours(ours)) => {
+            args.finish().map_err(refused)?;
+            split(&ours, ',')
+                .into_iter()
+                .map(links)
+                .collect::<Result<Vec<_>, _>>()
+                .map(|all| all.into_iter().flatten().collect())
+        }
+    }
+}
+
+fn link(text: &str, about: &About, mut args: Args<'_>) -> Result<Link, ChainError> {
     let refused = |why| ChainError::Arguments { text: text.to_owned(), why, usage: about.usage };
-    let mut args = Args::new(split(rest, ':').into_iter().filter(|piece| !piece.is_empty()));
     let operation = (about.parse)(&mut args).map_err(refused)?;
     args.finish().map_err(refused)?;
     Ok(Link { text: text.to_owned(), operation })

@@ -12,7 +12,7 @@ use crate::image::Size;
 
 /// Where chroma samples lie in one direction.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Places {
+pub(super) enum Places {
     /// On each luma sample.
     Every,
     /// On the first of each two.
@@ -21,7 +21,7 @@ enum Places {
     Between,
 }
 
-fn places(yuv: Yuv, axis: Axis) -> Places {
+pub(super) fn places(yuv: Yuv, axis: Axis) -> Places {
     match (axis, yuv.sampling, yuv.siting) {
         (_, Sampling::S444, _) | (Axis::Down, Sampling::S422, _) => Places::Every,
         (Axis::Across, _, Siting::Left | Siting::TopLeft) | (Axis::Down, _, Siting::TopLeft) => Places::First,
@@ -55,7 +55,7 @@ fn along(graph: &mut Graph, plane: Plane, from: Yuv, to: Yuv, axis: Axis, chroma
 }
 
 /// What leads from places to others; nothing if they are the same.
-fn step(from: Places, to: Places) -> Option<Step> {
+pub(super) fn step(from: Places, to: Places) -> Option<Step> {
     use Places::{Between, Every, First};
     match (from, to) {
         (Every, Every) | (First, First) | (Between, Between) => None,

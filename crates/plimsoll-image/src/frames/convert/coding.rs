@@ -97,6 +97,17 @@ impl Affine {
         self.0.map(|row| row[0] * first + row[1] * second + row[2] * third + row[3])
     }
 
+    /// What turns red, green and blue about grey, as the usual matrix has it.
+    pub(crate) fn hue(cosine: f64, sine: f64) -> Self {
+        let turn = Self([[1.0, 0.0, 0.0, 0.0], [0.0, cosine, -sine, 0.0], [0.0, sine, cosine, 0.0]]);
+        yuv_of_rgb(USUAL_MATRIX).then(&turn).then(&rgb_of_yuv(USUAL_MATRIX))
+    }
+
+    /// The sums alone: what becomes of differences.
+    pub(crate) fn without_constants(&self) -> Self {
+        Self(self.0.map(|[first, second, third, _]| [first, second, third, 0.0]))
+    }
+
     /// This, and another after it.
     fn then(&self, next: &Self) -> Self {
         Self(next.0.map(|row| {

@@ -7,6 +7,7 @@ mod chroma;
 mod coding;
 mod fill;
 mod luma;
+mod orient;
 mod recode;
 mod resample;
 
@@ -15,6 +16,7 @@ use self::chroma::resampled;
 pub(crate) use self::coding::{Affine, Coding};
 use self::fill::FillPass;
 use self::luma::LumaPass;
+pub(crate) use self::orient::{Orientation, oriented};
 use self::recode::RecodePass;
 use super::format::{Colour, Format, Range, Sampling, Yuv};
 use super::graph::{Graph, Plane, PlaneList};
@@ -115,6 +117,21 @@ fn recoded(graph: &mut Graph, plane: Plane, from: Coding, to: Coding) -> Plane {
         true => plane,
         false => graph.pass(RecodePass::new(graph.size_of(plane), change), plane),
     }
+}
+
+/// Differences of red, green and blue as differences of luma and chroma.
+pub(crate) fn differences_to_yuv(graph: &mut Graph, differences: Picture, yuv: Yuv) -> Picture {
+    let format = differences.format.with_colour(Colour::Yuv(Yuv { sampling: Sampling::S444, ..yuv }));
+    let sums = Affine::between(differences.format, format).without_constants();
+    let planes = graph.pass_with(AffinePass::new(format.size(), &sums), Vec::new(), &differences.planes);
+    resampled(graph, Picture { format, planes }, yuv)
+}
+
+/// Red, green and blue with their chroma turned about grey: `cosine` and `sine` are those of the angle, times a saturation.
+pub(crate) fn mixed_with_hue(graph: &mut Graph, picture: Picture, cosine: f64, sine: f64) -> Picture {
+    let pass = AffinePass::new(picture.size(), &Affine::hue(cosine, sine));
+    let planes = graph.pass_with(pass, Vec::new(), &picture.planes);
+    Picture { planes, ..picture }
 }
 
 /// Three planes of one size mixed into three.

@@ -38,6 +38,11 @@ impl ColourValue {
         Some(Self { red, green, blue })
     }
 
+    /// Whether it is the same whatever the matrix.
+    pub(super) fn is_grey(self) -> bool {
+        self.red == self.green && self.green == self.blue
+    }
+
     /// The number for each plane of a picture of this format: 0 is the lowest code, 1 the highest. Where there is luma
     /// only, the first counts.
     pub(super) fn planes(self, format: Format) -> [f32; 3] {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
-use super::geometry::{Position, in_planes, parse_size};
+use super::geometry::{Area, Position, in_planes};
 use crate::frames::chain::Args;
 use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
@@ -14,8 +14,8 @@ use crate::image::Size;
 
 pub(super) const ABOUT: About = About {
     name: "crop",
-    usage: "crop=WxH[+X+Y]",
-    what: "a part of the picture; from its middle, if no position is given",
+    usage: "crop=WxH[+X+Y]|W:H[:X:Y]",
+    what: "a part of the picture; from its middle, if no position is given; W to Y may be sums, as iw/2",
     parse,
 };
 
@@ -29,37 +29,39 @@ static KERNEL: Kernel = Kernel {
 };
 
 #[derive(Debug)]
-struct Crop {
-    size: Size,
-    position: Position,
-}
+struct Crop(Area);
 
 fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
-    let (size, position) = parse_size(args.require("size")?)?;
-    Ok(Box::new(Crop { size, position }))
+    Ok(Box::new(Crop(Area::take(args)?)))
 }
 
 impl Operation for Crop {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
-        let whole = picture.size();
-        let (left, top) = self.position.within(whole, self.size)?;
-        let format = picture.format.with_size(self.size).map_err(Refused::because)?;
-        let places = in_planes(&picture, left, top)?;
-        let sizes = format.plane_sizes();
-        Ok(picture.each(graph, format, |graph, plane, input| {
-            let ((left, top), output, input_size) = (places[plane], sizes[plane], graph.size_of(input));
-            let pass = CropPass {
-                input_width: input_size.width,
-                input_height: input_size.height,
-                width: output.width,
-                height: output.height,
-                left,
-                top,
-                padding: [0; 2],
-            };
-            graph.pass(pass, input)
-        }))
+        let size = self.0.size(picture.size())?;
+        let position = self.0.position(&picture, size)?;
+        cropped(graph, picture, size, position)
     }
+}
+
+/// A part of a picture.
+pub(super) fn cropped(graph: &mut Graph, picture: Picture, size: Size, position: Position) -> Result<Picture, Refused> {
+    let (left, top) = position.within(picture.size(), size)?;
+    let format = picture.format.with_size(size).map_err(Refused::because)?;
+    let places = in_planes(&picture, left, top)?;
+    let sizes = format.plane_sizes();
+    Ok(picture.each(graph, format, |graph, plane, input| {
+        let ((left, top), output, input_size) = (places[plane], sizes[plane], graph.size_of(input));
+        let pass = CropPass {
+            input_width: input_size.width,
+            input_height: input_size.height,
+            width: output.width,
+            height: output.height,
+            left,
+            top,
+            padding: [0; 2],
+        };
+        graph.pass(pass, input)
+    }))
 }
 
 /// The uniform; the WGSL says what each field means.

@@ -1,8 +1,5 @@
 //! `flip`: the picture as in a mirror. `rotate=180` is the same in both directions.
-//!
-//! Each plane is mirrored by itself. Where chroma samples lie in the middle of whole groups of luma samples, that is
-//! exact. Where they lie to the left or an odd side cuts the last group, the chroma grid itself would have to move by up
-//! to one luma sample; it does not, so that no sample is changed and two flips give back the same frame.
+//! Luma is mirrored sample by sample; chroma stays under its luma, wherever it lies.
 
 use std::ops::Range;
 
@@ -10,6 +7,8 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
 use crate::frames::chain::{Args, one_of};
+use crate::frames::convert::{Orientation, oriented};
+use crate::frames::format::Colour;
 use crate::frames::graph::{Graph, Pass, Plane, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -44,14 +43,24 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 
 impl Operation for Flip {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
-        let format = picture.format;
         let (across, down) = (matches!(self, Self::LeftRight), matches!(self, Self::TopBottom));
-        Ok(picture.each(graph, format, |graph, _, input| flip(graph, input, across, down)))
+        Ok(flipped(graph, picture, across, down))
     }
 }
 
-/// Mirrors a plane: left and right exchanged, top and bottom, or both.
-pub(super) fn flip(graph: &mut Graph, input: Plane, across: bool, down: bool) -> Plane {
+/// Mirrors a picture: left and right exchanged, top and bottom, or both.
+pub(super) fn flipped(graph: &mut Graph, picture: Picture, across: bool, down: bool) -> Picture {
+    let (format, luma) = (picture.format, picture.size());
+    let orientation = Orientation { mirrors_across: across, mirrors_down: down, exchanges: false };
+    picture.each(graph, format, |graph, plane, input| match format.colour() {
+        Colour::Yuv(yuv) if plane > 0 => {
+            oriented(graph, input, (yuv, luma), orientation, |graph, input| flip(graph, input, across, down))
+        }
+        _ => flip(graph, input, across, down),
+    })
+}
+
+fn flip(graph: &mut Graph, input: Plane, across: bool, down: bool) -> Plane {
     let Size { width, height } = graph.size_of(input);
     graph.pass(FlipPass { width, height, across: across.into(), down: down.into() }, input)
 }

@@ -6,8 +6,10 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
 use super::colour_value::ColourValue;
-use super::geometry::{Position, in_planes, parse_size};
+use super::geometry::{Area, Position, in_planes};
+use crate::frames::carry::Carried;
 use crate::frames::chain::Args;
+use crate::frames::format::Format;
 use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -15,8 +17,8 @@ use crate::image::Size;
 
 pub(super) const ABOUT: About = About {
     name: "pad",
-    usage: "pad=WxH[+X+Y][:black|grey|white|RRGGBB]",
-    what: "the picture in a larger one of one colour; in its middle, if no position is given",
+    usage: "pad=WxH[+X+Y]|W:H:X:Y[:black|grey|white|RRGGBB]",
+    what: "the picture in a larger one of one colour; in its middle, if no position is given; W to Y may be sums, as ih*2",
     parse,
 };
 
@@ -31,38 +33,60 @@ static KERNEL: Kernel = Kernel {
 
 #[derive(Debug)]
 struct Pad {
-    size: Size,
-    position: Position,
+    area: Area,
     colour: ColourValue,
 }
 
 fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
-    let (size, position) = parse_size(args.require("size")?)?;
-    let colour = args.take("colour").map_or(Ok(ColourValue::BLACK), ColourValue::parse)?;
-    Ok(Box::new(Pad { size, position, colour }))
+    let area = Area::take(args)?;
+    if area.is_side_by_side && !area.has_position() {
+        return Err(Refused::because("say where: W:H:0:0 is at the top left, as ffmpeg has it, and WxH in the middle"));
+    }
+    let colour = args.take_named("color").or_else(|| args.take("colour"));
+    Ok(Box::new(Pad { area, colour: colour.map_or(Ok(ColourValue::BLACK), ColourValue::parse)? }))
 }
 
 impl Operation for Pad {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
-        let (left, top) = self.position.within(self.size, picture.size())?;
-        let format = picture.format.with_size(self.size).map_err(Refused::because)?;
-        let places = in_planes(&picture, left, top)?;
-        let (sizes, values) = (format.plane_sizes(), self.colour.planes(format));
-        Ok(picture.each(graph, format, |graph, plane, input| {
-            let ((left, top), output, input_size) = (places[plane], sizes[plane], graph.size_of(input));
-            let pass = PadPass {
-                input_width: input_size.width,
-                input_height: input_size.height,
-                width: output.width,
-                height: output.height,
-                left,
-                top,
-                value: values[plane],
-                padding: 0,
-            };
-            graph.pass(pass, input)
-        }))
+        let size = self.area.size(picture.size())?;
+        let position = self.area.position(&picture, size)?;
+        padded(graph, picture, size, position, self.colour)
     }
+
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+        if !self.colour.is_grey() {
+            stream.uses_coding(before);
+        }
+        Ok(())
+    }
+}
+
+/// A picture in a larger one.
+pub(super) fn padded(
+    graph: &mut Graph,
+    picture: Picture,
+    size: Size,
+    position: Position,
+    colour: ColourValue,
+) -> Result<Picture, Refused> {
+    let (left, top) = position.within(size, picture.size())?;
+    let format = picture.format.with_size(size).map_err(Refused::because)?;
+    let places = in_planes(&picture, left, top)?;
+    let (sizes, values) = (format.plane_sizes(), colour.planes(format));
+    Ok(picture.each(graph, format, |graph, plane, input| {
+        let ((left, top), output, input_size) = (places[plane], sizes[plane], graph.size_of(input));
+        let pass = PadPass {
+            input_width: input_size.width,
+            input_height: input_size.height,
+            width: output.width,
+            height: output.height,
+            left,
+            top,
+            value: values[plane],
+            padding: 0,
+        };
+        graph.pass(pass, input)
+    }))
 }
 
 /// The uniform; the WGSL says what each field means.

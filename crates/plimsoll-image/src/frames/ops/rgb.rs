@@ -1,7 +1,9 @@
 //! `rgb`: red, green and blue.
 
+use crate::frames::carry::Carried;
 use crate::frames::chain::Args;
 use crate::frames::convert::to_rgb;
+use crate::frames::format::Format;
 use crate::frames::graph::Graph;
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -18,5 +20,10 @@ fn parse(_: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 impl Operation for ToRgb {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         Ok(to_rgb(graph, picture))
+    }
+
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+        stream.uses_coding(before);
+        Ok(())
     }
 }

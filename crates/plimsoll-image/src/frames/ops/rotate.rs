@@ -1,5 +1,5 @@
-//! `rotate`: the picture turned clockwise by quarters. Each plane is turned by itself, as `flip` mirrors them; what is
-//! said there of the chroma grid holds here too.
+//! `rotate`: the picture turned clockwise by quarters. Luma is turned sample by sample; chroma stays under its luma,
+//! wherever it lies.
 
 use std::ops::Range;
 
@@ -7,9 +7,12 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 use smallvec::SmallVec;
 
-use super::flip::flip;
+use super::flip::flipped;
+use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
-use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::convert::{Orientation, oriented};
+use crate::frames::format::{Colour, Format};
+use crate::frames::graph::{Graph, Pass, Plane, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -44,8 +47,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 impl Operation for Rotate {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
         if matches!(self, Self::Half) {
-            let format = picture.format;
-            return Ok(picture.each(graph, format, |graph, _, input| flip(graph, input, true, true)));
+            return Ok(flipped(graph, picture, true, true));
         }
         if (0..picture.planes.len()).map(|plane| picture.steps(plane)).any(|(across, down)| across != down) {
             return Err(Refused::because(
@@ -53,14 +55,29 @@ impl Operation for Rotate {
                  yuv=…:420 before it",
             ));
         }
-        let Size { width, height } = picture.size();
-        let format = picture.format.with_size(Size { width: height, height: width }).map_err(Refused::because)?;
-        let clockwise = u32::from(matches!(self, Self::Clockwise));
-        Ok(picture.each(graph, format, |graph, _, input| {
-            let Size { width, height } = graph.size_of(input);
-            graph.pass(TurnPass { width, height, clockwise, padding: 0 }, input)
+        let (before, luma) = (picture.format, picture.size());
+        let after = before.with_size(Size { width: luma.height, height: luma.width }).map_err(Refused::because)?;
+        let clockwise = matches!(self, Self::Clockwise);
+        let orientation = Orientation { mirrors_across: !clockwise, mirrors_down: clockwise, exchanges: true };
+        Ok(picture.each(graph, after, |graph, plane, input| match before.colour() {
+            Colour::Yuv(yuv) if plane > 0 => {
+                oriented(graph, input, (yuv, luma), orientation, |graph, input| turn(graph, input, clockwise))
+            }
+            _ => turn(graph, input, clockwise),
         }))
     }
+
+    fn carry(&self, stream: &mut Carried, _: Format) -> Result<(), Refused> {
+        if !matches!(self, Self::Half) {
+            stream.turn();
+        }
+        Ok(())
+    }
+}
+
+fn turn(graph: &mut Graph, input: Plane, clockwise: bool) -> Plane {
+    let Size { width, height } = graph.size_of(input);
+    graph.pass(TurnPass { width, height, clockwise: clockwise.into(), padding: 0 }, input)
 }
 
 /// The uniform; the WGSL says what each field means.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::frames::format::{Format, FormatRefused};
+use crate::frames::format::{Format, FormatRefused, Siting};
 
 /// Why a stream cannot be begun: what its header says, or does not say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -118,6 +118,19 @@ pub enum WriteError {
         format: Format,
         /// The next depth that they read.
         next: u8,
+    },
+    /// Chroma lies where the header for this sampling and depth cannot say: convert.
+    #[error(
+        "Y4M cannot say that the chroma of frames of {format} lies {siting}, and readers take it to lie {means}; end the \
+         chain with yuv={means}"
+    )]
+    Siting {
+        /// What was to be written.
+        format: Format,
+        /// Where chroma lies.
+        siting: Siting,
+        /// Where the header says that it lies.
+        means: Siting,
     },
     /// A frame unlike the stream.
     #[error("frame {frame} is {got}, in a stream of {wanted}")]

@@ -35,4 +35,4 @@ pub use self::pixel_format::{PixelFormatUnknown, pixel_format};
 pub use self::raw::{RawReader, RawWriter};
 pub use self::raw_format::RawFormat;
 pub use self::selection::{SELECTIONS, Selection, SelectionRefused};
-pub use self::y4m::{Interlacing, NoRate, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};
+pub use self::y4m::{Guessed, Interlacing, NoRate, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};

@@ -186,15 +186,48 @@ fn what_has_no_colour_gets_none() {
     let out = bench.run(&bench.register("yuv=709"), Way::Gpu, &input);
     assert_eq!(&out.bytes()[..15], input.bytes());
     assert_eq!(out.bytes()[15..], [128; 12]);
-    let back = bench.run(&bench.register("mono"), Way::Gpu, &out);
+    let back = bench.run(&bench.register("mono=limited"), Way::Gpu, &out);
     assert_eq!(back, input);
 }
 
-const SITINGS: [Siting; 3] = [Siting::Left, Siting::Centre, Siting::TopLeft];
+/// Readers of luma alone differ about its range unless all codes are used: ffmpeg takes it for that whatever is said.
+#[test]
+fn luma_alone_uses_all_codes() {
+    let bench = Bench::new();
+    let input =
+        Frame::new(formats(size(4, 2))[0], vec![16, 235, 126, 16, 16, 16, 16, 16, 9, 9, 9, 9]).expect("a frame");
+    for way in [Way::Cpu, Way::Gpu] {
+        let out = bench.run(&bench.register("mono"), way, &input);
+        assert_eq!(out.format().colour(), Colour::Mono(Range::Full));
+        assert_eq!(out.bytes(), [0, 255, 128, 0, 0, 0, 0, 0]);
+        let as_it_was = bench.run(&bench.register("mono=limited"), way, &input);
+        assert_eq!(as_it_was.bytes(), &input.bytes()[..8]);
+    }
+    assert_eq!(out_of("mono=limited", Colour::Rgb), Colour::Mono(Range::Limited));
+}
+
+fn out_of(chain: &str, colour: Colour) -> Colour {
+    let format = Format::new(size(4, 2), 8, colour).expect("a format");
+    chain.parse::<plimsoll_image::frames::Chain>().expect("a chain").output(format).expect("it can be done").colour()
+}
+
+/// A word that is not said stays; there must be a matrix to stay.
+#[test]
+fn what_is_not_said_stays() {
+    let [left, centre] = [Siting::Left, Siting::Centre]
+        .map(|siting| Colour::Yuv(Yuv { matrix: Matrix::Bt601, range: Range::Full, sampling: Sampling::S422, siting }));
+    assert_eq!(out_of("yuv=left", centre), left);
+    assert_eq!(out_of("yuv=422:centre:full:601", left), centre);
+    let format = Format::new(size(4, 2), 8, Colour::Rgb).expect("a format");
+    let error = "yuv=420".parse::<plimsoll_image::frames::Chain>().expect("a chain").output(format);
+    assert!(error.expect_err("no matrix").to_string().contains("yuv=709"));
+}
+
+pub(super) const SITINGS: [Siting; 3] = [Siting::Left, Siting::Centre, Siting::TopLeft];
 const SAMPLINGS: [Sampling; 3] = [Sampling::S420, Sampling::S422, Sampling::S444];
 
 /// Where the first chroma sample lies, and how far it is to the next: in luma samples.
-fn lattice(sampling: Sampling, siting: Siting) -> [(f64, f64); 2] {
+pub(super) fn lattice(sampling: Sampling, siting: Siting) -> [(f64, f64); 2] {
     let (on, between) = ((0.0, 2.0), (0.5, 2.0));
     let across = if siting == Siting::Centre { between } else { on };
     let down = if siting == Siting::TopLeft { on } else { between };
@@ -248,7 +281,9 @@ fn words_may_be_left_out_but_not_said_twice() {
     for right in ["yuv=601", "yuv=709:444", "yuv=2020:full", "yuv=2020:420:topleft:full"] {
         assert!(parse(right).is_ok(), "{right}");
     }
-    for wrong in ["yuv", "yuv=470", "yuv=709:411", "yuv=709:full:limited", "yuv=709:444:420", "depth=9", "rgb=1"] {
+    for wrong in
+        ["yuv", "mono=some", "yuv=470", "yuv=709:411", "yuv=709:full:limited", "yuv=709:444:420", "depth=9", "rgb=1"]
+    {
         assert!(parse(wrong).is_err(), "{wrong}");
     }
 }

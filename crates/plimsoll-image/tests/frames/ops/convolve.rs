@@ -23,14 +23,20 @@ fn every_way_agrees() {
     every_way(&format!("{WIDE}:gain=0.02:bias=-0.1"), &[(33, 17)], BOUND);
 }
 
-fn convolved(plane: &Plane, weights: &[f64], gain: f64, bias: f64) -> Plane {
+/// Values count from black to white, whose numbers these are.
+fn convolved(plane: &Plane, weights: &[f64], gain: f64, bias: f64, (black, white): (f64, f64)) -> Plane {
     let side = weights.len().isqrt() as i64;
+    let value = |x: i64, y: i64| (plane.at(x, y) - black) / (white - black);
     plane.map(|x, y| {
-        let taps = (0..)
-            .zip(weights)
-            .map(|(at, weight)| weight * plane.at(x + at % side - side / 2, y + at / side - side / 2));
-        gain * taps.sum::<f64>() + bias
+        let taps =
+            (0..).zip(weights).map(|(at, weight)| weight * value(x + at % side - side / 2, y + at / side - side / 2));
+        black + (white - black) * (gain * taps.sum::<f64>() + bias)
     })
+}
+
+fn black_and_white(format: Format) -> (f64, f64) {
+    let unit = f64::from(1_u32 << (format.depth() - 8)) / f64::from(format.code_max());
+    if is_yuv(format) { (16.0 * unit, 235.0 * unit) } else { (0.0, 1.0) }
 }
 
 #[test]
@@ -45,8 +51,8 @@ fn it_is_the_sum_of_what_lies_around() {
         let output = bench.run(&bench.register(&format!("{UNEVEN}:bias=0.1")), Way::Cpu, &input);
         let mut wanted = planes(&input);
         let changed = if is_yuv(format) { 1 } else { wanted.len() };
-        let sum: f64 = uneven.iter().sum();
-        wanted[..changed].iter_mut().for_each(|plane| *plane = convolved(plane, &uneven, 1.0 / sum, 0.1));
+        let (sum, ends): (f64, _) = (uneven.iter().sum(), black_and_white(format));
+        wanted[..changed].iter_mut().for_each(|plane| *plane = convolved(plane, &uneven, 1.0 / sum, 0.1, ends));
         near(&format.to_string(), &output, &wanted, BOUND);
     }
 }
@@ -67,7 +73,7 @@ fn it_is_what_ffmpeg_makes_of_it() {
     assert!(furthest < 1.5, "{furthest} codes");
 }
 
-/// Weights that add up to nothing leave no colour, rather than green.
+/// Weights that add up to nothing leave black and no colour, rather than green.
 #[test]
 fn chroma_is_weighed_about_its_middle() {
     let bench = Bench::new();
@@ -75,7 +81,13 @@ fn chroma_is_weighed_about_its_middle() {
     let flat = Frame::new(format, [vec![100; 63], vec![30; 63], vec![200; 63]].concat()).unwrap();
     let edges = bench.register("convolve=0 -1 0/-1 4 -1/0 -1 0:planes=all");
     let output = bench.run(&edges, Way::Cpu, &flat);
-    assert_eq!(codes(&output), [vec![0; 63], vec![128; 126]].concat());
+    assert_eq!(codes(&output), [vec![16; 63], vec![128; 126]].concat());
+    // A bias is a share of the way from black to white, and twice black is black.
+    let black = Frame::new(format, [vec![16; 63], vec![128; 126]].concat()).unwrap();
+    for (chain, luma) in [("gain=2", 16), ("gain=1:bias=0.5", 126), ("bias=1", 235)] {
+        let chain = bench.register(&format!("convolve=0 0 0/0 1 0/0 0 0:{chain}"));
+        [Way::Cpu, Way::Gpu].into_iter().for_each(|way| assert_eq!(codes(&bench.run(&chain, way, &black))[0], luma));
+    }
 }
 
 #[test]

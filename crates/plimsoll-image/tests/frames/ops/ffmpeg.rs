@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-use plimsoll_image::frames::{Frame, Sampling};
+use plimsoll_image::frames::{Colour, Frame, Sampling};
 
 use crate::made::yuv;
 
@@ -11,8 +11,19 @@ use crate::made::yuv;
 pub(super) fn filtered(filter: &str, frame: &Frame) -> Frame {
     let format = frame.format();
     assert_eq!((format.colour(), format.depth()), (yuv(Sampling::S420), 8), "the only format this helper writes");
-    let size = format.size();
-    let raw = ["-f", "rawvideo", "-pix_fmt", "yuv420p"];
+    through("yuv420p", filter, frame)
+}
+
+/// What a filter makes of a 16-bit RGB frame that keeps its size.
+pub(super) fn rgb_filtered(filter: &str, frame: &Frame) -> Frame {
+    let format = frame.format();
+    assert_eq!((format.colour(), format.depth()), (Colour::Rgb, 16), "the only format this helper writes");
+    through("rgb48le", filter, frame)
+}
+
+fn through(pixels: &str, filter: &str, frame: &Frame) -> Frame {
+    let (format, size) = (frame.format(), frame.format().size());
+    let raw = ["-f", "rawvideo", "-pix_fmt", pixels];
     let mut ffmpeg = Command::new("ffmpeg")
         .args(["-v", "error"])
         .args(raw)

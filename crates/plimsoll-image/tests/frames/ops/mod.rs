@@ -6,8 +6,11 @@ mod convolve;
 mod crop;
 mod denoise;
 mod ffmpeg;
+mod fit;
 mod flip;
+mod hue;
 mod levels;
+mod lut;
 mod naive;
 #[cfg(feature = "decode")]
 pub(crate) mod overlay;

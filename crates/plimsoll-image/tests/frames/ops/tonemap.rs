@@ -11,7 +11,9 @@ const BOUND: f64 = 1e-4;
 
 #[test]
 fn every_way_agrees() {
-    for chain in ["tonemap=bt2390:from=pq", "tonemap=reinhard:from=hlg", "tonemap=hable", "yuv=709,tonemap=bt2390"] {
+    for chain in
+        ["tonemap=bt2390:from=pq", "tonemap=reinhard:from=hlg", "tonemap=hable:gamma", "yuv=709,tonemap=bt2390:gamma"]
+    {
         every_way(chain, &SIZES, BOUND);
     }
 }
@@ -21,7 +23,7 @@ fn every_pixel_agrees_at_16_bits() {
     let bench = Bench::new();
     let format = Format::new(size(641, 479), 16, Colour::Yuv(HDR)).expect("a format");
     let input = frame(format, 9);
-    for chain in ["tonemap=reinhard", "tonemap=hable:hlg", "tonemap=bt2390"] {
+    for chain in ["tonemap=reinhard:pq", "tonemap=hable:hlg", "tonemap=bt2390:pq"] {
         let workload = bench.register(chain);
         let [cpu, twin, gpu] = [Way::Cpu, Way::Twin, Way::Gpu].map(|way| bench.run(&workload, way, &input));
         same(chain, &cpu, &twin, &gpu, BOUND);
@@ -36,13 +38,13 @@ fn hdr_video_becomes_ordinary_video() {
     let bench = Bench::new();
     let format = Format::new(size(65, 33), 10, Colour::Yuv(HDR)).expect("a format");
     let input = frame(format, 3);
-    for (chain, matrix) in [("tonemap=bt2390", Matrix::Bt709), ("tonemap=bt2390:to=2020", Matrix::Bt2020)] {
+    for (chain, matrix) in [("tonemap=bt2390:pq", Matrix::Bt709), ("tonemap=bt2390:pq:to=2020", Matrix::Bt2020)] {
         let workload = bench.register(chain);
         let [cpu, twin, gpu] = [Way::Cpu, Way::Twin, Way::Gpu].map(|way| bench.run(&workload, way, &input));
         same(chain, &cpu, &twin, &gpu, BOUND);
         assert_eq!(cpu.format(), format.with_colour(Colour::Yuv(Yuv { matrix, ..HDR })), "{chain}");
     }
-    let long = "tonemap=hable,depth=8,yuv=709:444,gamma=1.1,rgb,levels=0.02:0.98";
+    let long = "tonemap=hable:pq,depth=8,yuv=709:444,gamma=1.1,rgb,levels=0.02:0.98";
     let workload = bench.register(long);
     let [cpu, twin, gpu] = [Way::Cpu, Way::Twin, Way::Gpu].map(|way| bench.run(&workload, way, &input));
     same(long, &cpu, &twin, &gpu, BOUND);
@@ -133,6 +135,30 @@ fn codes_are_as_the_formulas_say() {
     }
 }
 
+/// Dark greys, and dark colours whose channels are not too far apart.
+#[test]
+fn near_black_it_follows_the_curve() {
+    let bench = Bench::new();
+    let steps = (1..=60).map(|step| f64::from(step * 64) / 65535.0);
+    let dark: Vec<[f64; 3]> = steps
+        .flat_map(|code| [[code; 3], [code, code * 0.75, code * 0.5].map(|code| (code * 65535.0).round() / 65535.0)])
+        .collect();
+    for (curve, from) in [("reinhard", "pq"), ("hable", "pq"), ("bt2390", "pq"), ("bt2390", "hlg"), ("bt2390", "gamma")]
+    {
+        let chain = format!("tonemap={curve}:{from}:1000:100:2020");
+        for way in [Way::Cpu, Way::Gpu] {
+            for (colour, got) in dark.iter().zip(through(&bench, &chain, way, &dark)) {
+                let light = shown(from, 1000.0, *colour);
+                let brightest = light.into_iter().fold(0.0, f64::max);
+                let share = if brightest > 0.0 { bent(curve, 1000.0, 100.0, brightest) / brightest } else { 0.0 };
+                let wanted = light.map(|nits| (nits * share / 100.0).clamp(0.0, 1.0).powf(1.0 / 2.4));
+                let apart = got.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(apart < 3e-5, "{chain} {way:?}, {colour:?}: {got:?}, not {wanted:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn primaries_go_from_bt_2020_to_bt_709() {
     // Six places of the matrix of BT.2087, on light that lies well inside both.
@@ -198,7 +224,8 @@ fn colour_models_come_back() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    for wrong in ["tonemap", "tonemap=mobius", "tonemap=hable:from=srgb", "tonemap=hable:peak=100:target=200"] {
+    let wrong = ["tonemap", "tonemap=hable", "tonemap=mobius:pq", "tonemap=hable:from=srgb"];
+    for wrong in wrong.into_iter().chain(["tonemap=hable:pq:peak=100:target=200"]) {
         assert!(wrong.parse::<Chain>().is_err(), "{wrong}");
     }
 }

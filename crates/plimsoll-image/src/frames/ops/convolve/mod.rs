@@ -1,5 +1,6 @@
-//! `convolve`: each pixel the weighted sum of those around it. Luma only, unless all planes are asked for; chroma is then
-//! weighed about its middle, so that greys stay grey whatever the weights add up to.
+//! `convolve`: each pixel the weighted sum of those around it. Values are weighed from black to white (0 to 1), whichever
+//! codes stand for them. Luma only, unless all planes are asked for; chroma is then weighed about its middle, so that greys
+//! stay grey whatever the weights add up to.
 
 mod matrix;
 mod pass;
@@ -43,12 +44,11 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Convolve {
-    /// What is added in this plane.
+    /// What is added in this plane: the value of 0 stays where it is, whatever the weights add up to.
     fn bias_of(&self, format: Format, plane: usize) -> f32 {
-        match is_chroma(format, plane) {
-            true => (Coding::of(format, plane).offset * (1.0 - self.gain * self.matrix.sum())) as f32,
-            false => self.bias as f32,
-        }
+        let coding = Coding::of(format, plane);
+        let bias = if is_chroma(format, plane) { 0.0 } else { self.bias };
+        (coding.offset * (1.0 - self.gain * self.matrix.sum()) + bias * coding.gain) as f32
     }
 }
 

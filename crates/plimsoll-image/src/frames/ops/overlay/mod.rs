@@ -1,22 +1,25 @@
 //! `overlay`: an image laid over every frame.
 //!
 //! The image's colours are taken as the picture's own red, green and blue are: no primaries are converted. A backslash
-//! takes the meaning from a `:`, a `,` or an `=` in its path. Modes other than `normal` mix red, green and blue; pictures
-//! with chroma become that and go back, whole.
+//! takes the meaning from a `:`, a `,` or an `=` in its path. Modes other than `normal` mix red, green and blue; to pictures
+//! with chroma is added what that changes, so that what the image does not cover stays as it is.
 
+mod add;
 mod layer;
 mod pass;
 mod patch;
 
 use std::path::Path;
 
+use self::add::AddPass;
 use self::layer::Layer;
 use self::pass::{Mode, OverlayPass};
 use self::patch::patches;
 use super::geometry::SIDE_MAX;
+use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, unescaped};
-use crate::frames::convert::to_colour;
-use crate::frames::format::{Colour, Range};
+use crate::frames::convert::{differences_to_yuv, to_colour, to_rgb};
+use crate::frames::format::{Colour, Format, Range, Yuv};
 use crate::frames::graph::Graph;
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -108,6 +111,9 @@ impl Operation for Overlay {
             let (left, top) = first;
             return Err(Refused::because(format_args!("an image of {layer} at {left:+}{top:+} lies wholly outside")));
         }
+        if let (Colour::Yuv(yuv), false) = (format.colour(), self.mode == Mode::Normal) {
+            return Ok(self.added(graph, picture, yuv, first));
+        }
         let mixed_in = format.with_colour(self.mixed_in(format.colour()));
         let Some(mut patches) = patches(&self.layer, first, self.opacity, mixed_in) else { return Ok(picture) };
         let picture = to_colour(graph, picture, mixed_in.colour());
@@ -118,17 +124,43 @@ impl Operation for Overlay {
         });
         Ok(to_colour(graph, picture, format.colour()))
     }
+
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+        stream.uses_coding(before);
+        Ok(())
+    }
 }
 
 impl Overlay {
     /// The colour model in which the image and a picture are mixed. Modes other than `normal` take 0 as black and 1 as
-    /// white, and each channel by itself, which chroma is not.
+    /// white.
     fn mixed_in(&self, colour: Colour) -> Colour {
         match colour {
-            _ if self.mode == Mode::Normal => colour,
-            Colour::Mono(_) => Colour::Mono(Range::Full),
-            Colour::Rgb | Colour::Yuv(_) => Colour::Rgb,
+            Colour::Mono(_) if self.mode != Mode::Normal => Colour::Mono(Range::Full),
+            colour => colour,
         }
+    }
+
+    /// A picture with chroma, and what the image changes of its red, green and blue. Chroma samples of which it covers no
+    /// pixel stay, though their filter would reach some.
+    fn added(&self, graph: &mut Graph, picture: Picture, yuv: Yuv, first: (i64, i64)) -> Picture {
+        let format = picture.format;
+        let rgb = format.with_colour(Colour::Rgb);
+        let Some(mut patches) = patches(&self.layer, first, self.opacity, rgb) else { return picture };
+        let (columns, rows) = patches[0].covers();
+        let changed = to_rgb(graph, picture.clone()).each(graph, rgb, |graph, plane, input| {
+            let patch = &mut patches[plane];
+            let pass = OverlayPass::differences(graph.size_of(input), patch, self.mode);
+            graph.pass_with(pass, std::mem::take(&mut patch.samples).into_flattened(), &[input])[0]
+        });
+        let differences = differences_to_yuv(graph, changed, yuv);
+        picture.each(graph, format, |graph, plane, input| {
+            let (across, down) = format.steps(plane);
+            let columns = columns.start / across..columns.end.div_ceil(across);
+            let rows = rows.start / down..rows.end.div_ceil(down);
+            let pass = AddPass::new(graph.size_of(input), columns, rows);
+            graph.pass_with(pass, Vec::new(), &[input, differences.planes[plane]])[0]
+        })
     }
 }
 

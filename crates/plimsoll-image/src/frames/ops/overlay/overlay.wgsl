@@ -10,6 +10,8 @@ struct Params {
     patch_height: u32,
     // normal, multiply, screen, add, subtract, darken, lighten, difference, overlay.
     mode: u32,
+    // 1 for what the patch adds to the plane, 0 for the plane with it.
+    differences: u32,
 }
 
 @group(0) @binding(0) var<storage, read> input: array<f32>;
@@ -48,9 +50,10 @@ fn overlay(@builtin(global_invocation_id) id: vec3<u32>) {
     let x = id.x - params.left;
     let y = id.y - params.top;
     if x >= params.patch_width || y >= params.patch_height {
-        output[at] = below;
+        output[at] = select(below, 0.0, params.differences == 1u);
         return;
     }
     let above = patch_samples[y * params.patch_width + x];
-    output[at] = below + (mixed(below, above.x) - below) * above.y;
+    let difference = (mixed(below, above.x) - below) * above.y;
+    output[at] = select(below + difference, difference, params.differences == 1u);
 }

@@ -60,7 +60,7 @@ pub(super) struct OverlayPass {
     patch_width: u32,
     patch_height: u32,
     mode: u32,
-    padding: u32,
+    differences: u32,
 }
 
 impl OverlayPass {
@@ -73,8 +73,13 @@ impl OverlayPass {
             patch_width: patch.size.width,
             patch_height: patch.size.height,
             mode: mode as u32,
-            padding: 0,
+            differences: 0,
         }
+    }
+
+    /// What the patch adds to the plane, and nothing outside it.
+    pub(super) fn differences(plane: Size, patch: &Patch, mode: Mode) -> Self {
+        Self { differences: 1, ..Self::new(plane, patch, mode) }
     }
 }
 
@@ -90,12 +95,23 @@ impl Pass for OverlayPass {
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
         let (patch, _) = table.as_chunks::<2>();
         for y in rows {
-            let out = outputs[0].row(y);
-            out.copy_from_slice(inputs[0].row(y));
-            let Some(down) = y.checked_sub(self.top).filter(|down| *down < self.patch_height) else { continue };
-            let width = self.patch_width as usize;
-            blend(&mut out[self.left as usize..][..width], &patch[down as usize * width..][..width], self.mode);
+            let (below, out) = (inputs[0].row(y), outputs[0].row(y));
+            out.copy_from_slice(below);
+            if let Some(down) = y.checked_sub(self.top).filter(|down| *down < self.patch_height) {
+                let width = self.patch_width as usize;
+                blend(&mut out[self.left as usize..][..width], &patch[down as usize * width..][..width], self.mode);
+            }
+            if self.differences == 1 {
+                subtract(out, below);
+            }
         }
+    }
+}
+
+#[autoversion(v3)]
+fn subtract(out: &mut [f32], below: &[f32]) {
+    for (out, below) in out.iter_mut().zip(below) {
+        *out -= below;
     }
 }
 

@@ -1,6 +1,8 @@
 //! A layer in the terms of a picture: for each plane a rectangle of samples, and how much each covers. Made on the host
 //! while planning, in `f64`.
 
+use std::ops::Range;
+
 use crate::frames::convert::Affine;
 use crate::frames::format::Format;
 use crate::image::Size;
@@ -17,13 +19,20 @@ pub(super) struct Patch {
     pub(super) samples: Vec<[f32; 2]>,
 }
 
+impl Patch {
+    /// Its columns and rows.
+    pub(super) fn covers(&self) -> (Range<u32>, Range<u32>) {
+        (self.left..self.left + self.size.width, self.top..self.top + self.size.height)
+    }
+}
+
 /// Part of a line of pixels of the picture: from the first to before the last.
 type Span = (i64, i64);
 
 /// The patch of each plane of a picture, for a layer whose first pixel lies here. `None` if nothing of what is drawn
 /// lies in the picture.
 pub(super) fn patches(layer: &Layer, (left, top): (i64, i64), opacity: f64, format: Format) -> Option<Vec<Patch>> {
-    let inside = |first: i64, drawn: &std::ops::Range<u32>, side: u32| {
+    let inside = |first: i64, drawn: &Range<u32>, side: u32| {
         let span = ((first + i64::from(drawn.start)).max(0), (first + i64::from(drawn.end)).min(side.into()));
         (span.0 < span.1).then_some(span)
     };

@@ -10,9 +10,11 @@ mod windows;
 use self::across::AcrossPass;
 use self::down::DownPass;
 use self::size::Target;
-use self::windows::{Axis, Filter};
-use crate::frames::chain::Args;
-use crate::frames::format::{Colour, Siting};
+use self::windows::Axis;
+pub(super) use self::windows::Filter;
+use crate::frames::carry::Carried;
+use crate::frames::chain::{Args, one_of};
+use crate::frames::format::{Colour, Format, Siting};
 use crate::frames::graph::{Graph, Plane};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
@@ -20,12 +22,12 @@ use crate::image::Size;
 
 pub(super) const ABOUT: About = About {
     name: "scale",
-    usage: "scale=WxH|N%|Wx-1|-1xH[:nearest|bilinear|bicubic|lanczos|area]",
-    what: "another size; -1 keeps the shape; bicubic, if no filter is named",
+    usage: "scale=WxH|N%|W:H[:nearest|bilinear|bicubic|lanczos|area]",
+    what: "another size; W and H may be sums, as iw/2, and -1 keeps the shape; bicubic, if no filter is named",
     parse,
 };
 
-const FILTERS: &[(&str, Filter)] = &[
+pub(super) const FILTERS: &[(&str, Filter)] = &[
     ("nearest", Filter::Nearest),
     ("bilinear", Filter::Bilinear),
     ("bicubic", Filter::Bicubic),
@@ -40,26 +42,45 @@ struct Scale {
 }
 
 fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
-    let target = Target::parse(args.require("size")?)?;
-    let filter = args.one_of("filter", FILTERS, Filter::Bicubic)?;
+    if args.take_named("force_original_aspect_ratio").is_some() {
+        return Err(Refused::because(
+            "to keep the shape within a size, write fit=WxH:inside (or fit=WxH:cover to fill it)",
+        ));
+    }
+    let target = Target::take(args)?;
+    let filter = args.take_named("flags").or_else(|| args.take("filter"));
+    let filter = filter.map_or(Ok(Filter::Bicubic), |text| one_of("filter", text, FILTERS))?;
     Ok(Box::new(Scale { target, filter }))
 }
 
 impl Operation for Scale {
     fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
-        let whole = picture.size();
-        let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
-        let chroma_steps = steps.last().copied().unwrap_or((1, 1));
-        let format = picture.format.with_size(self.target.size(whole, chroma_steps)).map_err(Refused::because)?;
-        let (sizes, size) = (format.plane_sizes(), format.size());
-        let siting = siting(&picture);
-        Ok(picture.each(graph, format, |graph, plane, input| {
-            let ((across, down), from, to) = (steps[plane], graph.size_of(input), sizes[plane]);
-            let across = axis((from.width, to.width), (whole.width, size.width), across, siting.0);
-            let down = axis((from.height, to.height), (whole.height, size.height), down, siting.1);
-            both_ways(graph, input, across, down, self.filter)
-        }))
+        let steps = picture.steps(picture.planes.len() - 1);
+        let size = self.target.size(picture.size(), steps)?;
+        scaled(graph, picture, size, self.filter)
     }
+
+    /// Where the shape is kept but for whole pixels, so is that of pixels.
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+        if !self.target.keeps_shape() {
+            stream.stretch(before.size());
+        }
+        Ok(())
+    }
+}
+
+/// A picture in another size.
+pub(super) fn scaled(graph: &mut Graph, picture: Picture, size: Size, filter: Filter) -> Result<Picture, Refused> {
+    let whole = picture.size();
+    let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
+    let format = picture.format.with_size(size).map_err(Refused::because)?;
+    let (sizes, siting) = (format.plane_sizes(), siting(&picture));
+    Ok(picture.each(graph, format, |graph, plane, input| {
+        let ((across, down), from, to) = (steps[plane], graph.size_of(input), sizes[plane]);
+        let across = axis((from.width, to.width), (whole.width, size.width), across, siting.0);
+        let down = axis((from.height, to.height), (whole.height, size.height), down, siting.1);
+        both_ways(graph, input, across, down, filter)
+    }))
 }
 
 /// How far chroma samples lie from the middle of their luma samples, across and down, in luma samples.

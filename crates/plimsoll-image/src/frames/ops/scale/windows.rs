@@ -10,7 +10,7 @@ use std::f64::consts::PI;
 
 /// How samples between samples are found.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Filter {
+pub(in crate::frames::ops) enum Filter {
     /// The sample that lies there.
     Nearest,
     /// Straight lines from sample to sample.

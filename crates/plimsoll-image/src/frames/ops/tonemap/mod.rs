@@ -10,17 +10,18 @@ mod pass;
 
 use self::light::Transfer;
 use self::pass::TonemapPass;
+use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::{to_colour, to_rgb};
-use crate::frames::format::{Colour, Matrix, Yuv};
+use crate::frames::format::{Colour, Format, Matrix, Yuv};
 use crate::frames::graph::Graph;
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
     name: "tonemap",
-    usage: "tonemap=reinhard|hable|bt2390[:from=pq|hlg|gamma][:peak=NITS][:target=NITS][:to=709|2020]",
-    what: "from a bright display (1000 nits) to an ordinary one (100); from pq if the matrix is 2020, else gamma 2.4",
+    usage: "tonemap=reinhard|hable|bt2390:from=pq|hlg|gamma[:peak=NITS][:target=NITS][:to=709|2020]",
+    what: "from a bright display (1000 nits) to an ordinary one (100); ordinary pictures need none",
     parse,
 };
 
@@ -47,7 +48,7 @@ struct Displays {
 #[derive(Debug)]
 struct Tonemap {
     curve: Curve,
-    from: Option<Transfer>,
+    from: Transfer,
     displays: Displays,
     primaries: Matrix,
 }
@@ -58,7 +59,14 @@ const PRIMARIES: [(&str, Matrix); 2] = [("709", Matrix::Bt709), ("2020", Matrix:
 
 fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
     let curve = one_of("curve", args.require("curve")?, &CURVES)?;
-    let from = args.take("from").map(|text| one_of("from", text, &TRANSFERS)).transpose()?;
+    let from = args.take("from").ok_or_else(|| {
+        // No stream that is read says so, and each guess is a picture that looks wrong.
+        Refused::because(
+            "streams do not say what their codes stand for, so say it: from=pq (HDR10, most films) or from=hlg (broadcasts); \
+             ordinary pictures and videos are not for it",
+        )
+    })?;
+    let from = one_of("from", from, &TRANSFERS)?;
     // What most films are graded for, and what a reference display for ordinary video has (BT.2035).
     let displays = Displays {
         peak: args.number("peak", 10.0..=10_000.0, 1000.0)?,
@@ -72,20 +80,12 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Tonemap {
-    fn transfer(&self, colour: Colour) -> Transfer {
-        let usual = match colour {
-            Colour::Yuv(Yuv { matrix: Matrix::Bt2020, .. }) => Transfer::Pq,
-            _ => Transfer::Gamma,
-        };
-        self.from.unwrap_or(usual)
-    }
-
     /// Whether primaries change. Red, green and blue by themselves do not tell theirs, but PQ and HLG are defined for
     /// those of BT.2020 only.
     fn changes_primaries(&self, colour: Colour) -> bool {
         let wide = match colour {
             Colour::Yuv(yuv) => yuv.matrix == Matrix::Bt2020,
-            Colour::Rgb => self.transfer(colour) != Transfer::Gamma,
+            Colour::Rgb => self.from != Transfer::Gamma,
             Colour::Mono(_) => false,
         };
         wide && self.primaries == Matrix::Bt709
@@ -97,13 +97,18 @@ impl Operation for Tonemap {
         let before = picture.format.colour();
         let changes_primaries = self.changes_primaries(before);
         let picture = to_rgb(graph, picture);
-        let pass =
-            TonemapPass::new(picture.size(), self.curve, self.transfer(before), self.displays, changes_primaries);
+        let pass = TonemapPass::new(picture.size(), self.curve, self.from, self.displays, changes_primaries);
         let planes = graph.pass_with(pass, Vec::new(), &picture.planes);
         let after = match before {
             Colour::Yuv(yuv) if changes_primaries => Colour::Yuv(Yuv { matrix: Matrix::Bt709, ..yuv }),
             other => other,
         };
         Ok(to_colour(graph, Picture { planes, ..picture }, after))
+    }
+
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+        stream.needs_matrix(before)?;
+        stream.uses_coding(before);
+        Ok(())
     }
 }

@@ -21,9 +21,9 @@ static KERNEL: Kernel = Kernel {
     twin: twin::<TonemapPass>,
 };
 
-/// Light below this goes straight to black instead of along the gamma, whose slope there has no end: rounding would
-/// become codes. It is 0.001 nits on a display of 100.
-const STRAIGHT_MAX: f32 = 1e-5;
+/// A channel below this share of the brightest goes straight to black instead of along the gamma, whose slope there has no
+/// end: what other primaries leave of it is rounding, and would become codes. Dark pixels are as the gamma says.
+const STRAIGHT_SHARE: f32 = 1e-5;
 
 /// The uniform; the WGSL says what each field means.
 #[repr(C)]
@@ -101,7 +101,7 @@ impl TonemapPass {
             HABLE => hable(self, shares),
             _ => bt2390(self, shares),
         }
-        [red, green, blue].into_iter().for_each(|light| encode(shares, light));
+        encode(shares, red, green, blue);
     }
 }
 
@@ -238,11 +238,19 @@ fn bt2390(pass: &TonemapPass, lights: &mut [f32]) {
 }
 
 #[autoversion(v4, v3)]
-fn encode(shares: &[f32], light: &mut [f32]) {
-    let straight = power(STRAIGHT_MAX, (1.0 / GAMMA) as f32) / STRAIGHT_MAX;
-    for (light, share) in light.iter_mut().zip(shares) {
-        let mapped = within(*light * share);
-        let bent = power(mapped, (1.0 / GAMMA) as f32);
-        *light = if mapped < STRAIGHT_MAX { mapped * straight } else { bent };
+fn encode(shares: &[f32], red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
+    for (((red, green), blue), share) in red.iter_mut().zip(green).zip(blue).zip(shares) {
+        let mapped = [within(*red * share), within(*green * share), within(*blue * share)];
+        let straight_max = mapped[0].max(mapped[1]).max(mapped[2]) * STRAIGHT_SHARE;
+        *red = encoded(mapped[0], straight_max);
+        *green = encoded(mapped[1], straight_max);
+        *blue = encoded(mapped[2], straight_max);
     }
+}
+
+/// The code of light: along the gamma, but straight to black below `straight_max`, where both meet.
+#[inline(always)]
+fn encoded(light: f32, straight_max: f32) -> f32 {
+    let bent = power(light.max(straight_max), (1.0 / GAMMA) as f32);
+    if light < straight_max { bent * (light / straight_max) } else { bent }
 }

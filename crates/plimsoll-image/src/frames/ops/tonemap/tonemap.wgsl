@@ -39,7 +39,7 @@ const C1 = 3424.0 / 4096.0;
 const C2 = 2413.0 / 4096.0 * 32.0;
 const C3 = 2392.0 / 4096.0 * 32.0;
 const GAMMA = 2.4;
-const STRAIGHT_MAX = 1e-5;
+const STRAIGHT_SHARE = 1e-5;
 
 fn power_or_zero(x: f32, exponent: f32) -> f32 {
     return select(0.0, power(max(x, 1e-20), exponent), x > 1e-20);
@@ -103,12 +103,12 @@ fn mapped(light: f32) -> f32 {
     return bt2390(x);
 }
 
-fn encoded(light: f32) -> f32 {
-    let within = clamp(light, 0.0, 1.0);
-    if within < STRAIGHT_MAX {
-        return within * (power(STRAIGHT_MAX, 1.0 / GAMMA) / STRAIGHT_MAX);
+fn encoded(light: f32, straight_max: f32) -> f32 {
+    let bent = power_or_zero(max(light, straight_max), 1.0 / GAMMA);
+    if light < straight_max {
+        return bent * (light / straight_max);
     }
-    return power(within, 1.0 / GAMMA);
+    return bent;
 }
 
 @compute @workgroup_size(16, 16)
@@ -122,7 +122,9 @@ fn tonemap(@builtin(global_invocation_id) id: vec3<u32>) {
     let light = max(vec3(dot(shown, gamut[0].xyz), dot(shown, gamut[1].xyz), dot(shown, gamut[2].xyz)), vec3(0.0));
     let brightest = max(max(light.r, light.g), light.b);
     let share = mapped(brightest) / max(brightest, 1e-12);
-    out_red[at] = encoded(light.r * share);
-    out_green[at] = encoded(light.g * share);
-    out_blue[at] = encoded(light.b * share);
+    let out = clamp(light * share, vec3(0.0), vec3(1.0));
+    let straight_max = max(max(out.r, out.g), out.b) * STRAIGHT_SHARE;
+    out_red[at] = encoded(out.r, straight_max);
+    out_green[at] = encoded(out.g, straight_max);
+    out_blue[at] = encoded(out.b, straight_max);
 }

@@ -49,6 +49,11 @@ impl ColourSpace {
         if next != depth {
             return Err(WriteError::Depth { format, next });
         }
+        if let Colour::Yuv(yuv) = format.colour()
+            && !is_meant(yuv, depth)
+        {
+            return Err(WriteError::Siting { format, siting: yuv.siting, means: Siting::Left });
+        }
         let word = match format.colour() {
             Colour::Yuv(Yuv { sampling: Sampling::S420, siting, .. }) if depth == 8 => stem + siting_word(siting),
             _ if depth == 8 => stem,
@@ -56,6 +61,16 @@ impl ColourSpace {
             _ => format!("{stem}p{depth}"),
         };
         Ok((word, range))
+    }
+}
+
+/// Whether the word for frames of this depth says, or is taken to say, that chroma lies where it does.
+fn is_meant(yuv: Yuv, depth: u8) -> bool {
+    match (yuv.sampling, yuv.siting) {
+        (Sampling::S444, _) | (_, Siting::Left) => true,
+        (Sampling::S420, _) => depth == 8,
+        // There are as many rows of chroma as of luma, so it lies to the left.
+        (Sampling::S422, siting) => siting == Siting::TopLeft,
     }
 }
 

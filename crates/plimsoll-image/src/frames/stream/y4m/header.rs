@@ -40,6 +40,15 @@ pub enum Interlacing {
     Unknown,
 }
 
+/// What a stream does not say about its frames, and was guessed.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guessed {
+    /// The matrix of luma and chroma, [from the size](likely_matrix).
+    pub matrix: bool,
+    /// Which codes stand for black and white.
+    pub range: bool,
+}
+
 /// What a stream says about its frames.
 ///
 /// Frames are taken whole, also interlaced ones: [`interlacing`](Self::interlacing) only says so.
@@ -54,6 +63,8 @@ pub struct StreamHeader {
     pub aspect: Option<Ratio>,
     /// How the rows of a frame come about.
     pub interlacing: Interlacing,
+    /// What of the format it does not say.
+    pub guessed: Guessed,
 }
 
 /// The matrix that a video of this size most likely has: BT.709 from 1280 columns or above 576 rows, as in high
@@ -63,9 +74,20 @@ pub fn likely_matrix(size: Size) -> Matrix {
 }
 
 impl StreamHeader {
-    /// The header of progressive frames, about which no more is known.
+    /// The header of progressive frames, about which no more is known than what samples stand for.
     pub fn new(format: Format) -> Self {
-        Self { format, rate: None, aspect: None, interlacing: Interlacing::Progressive }
+        let (interlacing, guessed) = (Interlacing::Progressive, Guessed::default());
+        Self { format, rate: None, aspect: None, interlacing, guessed }
+    }
+
+    /// As [`StreamHeader::new`], where only the layout of samples was told, and the rest of the format is a guess.
+    pub fn guessed(format: Format) -> Self {
+        let (matrix, range) = match format.colour() {
+            Colour::Rgb => (false, false),
+            Colour::Mono(_) => (false, true),
+            Colour::Yuv(_) => (true, true),
+        };
+        Self { guessed: Guessed { matrix, range }, ..Self::new(format) }
     }
 
     /// The same stream with frames of another format.
@@ -164,7 +186,8 @@ impl Said {
         };
         let format = Format::new(size, space.depth, colour)?;
         let interlacing = self.interlacing.unwrap_or(Interlacing::Unknown);
-        Ok(StreamHeader { format, rate: self.rate, aspect: self.aspect, interlacing })
+        let guessed = Guessed { matrix: space.chroma.is_some(), range: self.range.is_none() };
+        Ok(StreamHeader { format, rate: self.rate, aspect: self.aspect, interlacing, guessed })
     }
 }
 

@@ -43,6 +43,7 @@ impl<R: Read> Y4mReader<R> {
         let format = self.header.format;
         if let Colour::Yuv(yuv) = format.colour() {
             self.header.format = format.with_colour(Colour::Yuv(Yuv { matrix, ..yuv }));
+            self.header.guessed.matrix = false;
         }
         self
     }
