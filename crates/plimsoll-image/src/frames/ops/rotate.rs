@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::flip::flip;
 use crate::frames::chain::{Args, one_of};
-use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{Graph, Move, OnCodes, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -100,6 +100,10 @@ impl Pass for TurnPass {
 
     fn reach(&self, _: &[f32], _: Range<u32>) -> Range<u32> {
         0..self.height
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Move { how: Move::Turn { clockwise: self.clockwise == 1 }, fill: 0.0 })
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
 use super::lanes::{BLOCK, LANES, Lanes, to_lanes, to_rows};
-use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{OnCodes, Pass, Rows, RowsMut, Windows, twin};
 use crate::image::Size;
 
 static KERNEL: Kernel = Kernel {
@@ -42,6 +42,10 @@ impl Pass for AcrossPass {
 
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
+    }
+
+    fn on_codes<'a>(&self, table: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Windows(Windows { down: false, taps: self.taps, table }))
     }
 
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

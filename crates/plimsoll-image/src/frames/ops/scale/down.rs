@@ -8,7 +8,7 @@ use plimsoll_runtime::{Access, Kernel};
 use smallvec::SmallVec;
 
 use super::windows::window;
-use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{OnCodes, Pass, Rows, RowsMut, Windows, twin};
 use crate::image::Size;
 
 /// Columns summed at once: their sums stay in registers while the rows pass by. 32 took 1.1 times as long.
@@ -54,6 +54,10 @@ impl Pass for DownPass {
     fn reach(&self, table: &[f32], rows: Range<u32>) -> Range<u32> {
         let start = |y| window(table, self.height, self.taps, y).0;
         start(rows.start)..start(rows.end - 1) + self.taps
+    }
+
+    fn on_codes<'a>(&self, table: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Windows(Windows { down: true, taps: self.taps, table }))
     }
 
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
