@@ -96,6 +96,6 @@ pub(crate) const ROWS: &[Row] = &[
     row("blur=2", "blur=2", "gblur=sigma=2", 34.0),
     row("blur=10", "blur=10", "gblur=sigma=10", 34.0),
     row("unsharp", "unsharp=1:1", "unsharp=5:5:1", 30.0),
-    Row { luma_only: true, ..row("sobel", "sobel", "sobel=planes=1:scale=0.25", 40.0) },
+    Row { luma_only: true, ..row("sobel", "sobel", "sobel=planes=1:scale=0.25", 20.0) },
     row("yuv-rgb-yuv", "rgb,yuv=709:420", "format=rgb24,format=yuv420p", 30.0),
 ];

@@ -129,7 +129,8 @@ impl Scaler {
                 self.sum_across();
             }
             let done = if self.down_first && self.across.is_some() { &self.scaled } else { &self.band };
-            for (row, out) in done.chunks_exact(width).zip(to[first * width..].chunks_exact_mut(width)).take(rows.len()) {
+            for (row, out) in done.chunks_exact(width).zip(to[first * width..].chunks_exact_mut(width)).take(rows.len())
+            {
                 narrow(row, out);
             }
         }

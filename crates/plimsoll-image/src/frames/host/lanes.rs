@@ -74,9 +74,7 @@ fn words_to_lanes_v3(token: X64V3Token, rows: &[&[i16]; LANES], first: usize, la
     for (at, square) in squares.iter_mut().enumerate() {
         for half in [0, SQUARE] {
             let column = first + at * SQUARE;
-            let from = std::array::from_fn(|row| {
-                _mm_loadu_si128(part::<i16, SQUARE>(&rows[half + row][column..]))
-            });
+            let from = std::array::from_fn(|row| _mm_loadu_si128(part::<i16, SQUARE>(&rows[half + row][column..])));
             for (lanes, turned) in square.iter_mut().zip(turned(token, from)) {
                 _mm_storeu_si128(part_mut::<SQUARE>(&mut lanes[half..]), turned);
             }

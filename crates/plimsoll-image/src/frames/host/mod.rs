@@ -104,7 +104,9 @@ impl HostWork {
     ) -> Result<Vec<u8>, Fault> {
         let to = program.to.ok_or_else(|| Fault::work("this part of the chain ends in planes"))?;
         let mut taker = ToFrame { format: to, bytes: vec![0; to.frame_bytes()], firsts: first_bytes(to) };
-        if let (Some(from), Some(frame)) = (program.from, frame) {
+        if let (Some(from), Some(frame)) = (program.from, frame)
+            && self.walked.len() < program.results.len()
+        {
             cancellation.check()?;
             self.routes.run(&program.graph, (from, &bounded(from, frame)), (to, &mut taker.bytes));
         }

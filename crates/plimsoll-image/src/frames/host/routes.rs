@@ -43,11 +43,17 @@ struct Step {
 
 enum What {
     /// Codes go elsewhere; what is left of the plane are these, one for each channel of a pixel.
-    Move { how: Move, fills: [u16; 3] },
+    Move {
+        how: Move,
+        fills: [u16; 3],
+    },
     /// A code for each code.
     Map(Vec<u16>),
     /// The rows of a pass, only these.
-    Rows { node: usize, rows: Range<u32> },
+    Rows {
+        node: usize,
+        rows: Range<u32>,
+    },
     Scale(Box<Scaler>),
 }
 

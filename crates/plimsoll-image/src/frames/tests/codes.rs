@@ -13,9 +13,8 @@ use crate::image::Size;
 const SIZES: [(u32, u32); 4] = [(1, 1), (7, 40), (66, 34), (130, 21)];
 
 fn formats((width, height): (u32, u32), depths: &[u8]) -> Vec<Format> {
-    let yuv = |sampling| {
-        Colour::Yuv(Yuv { matrix: Matrix::Bt709, range: Range::Limited, sampling, siting: Siting::Centre })
-    };
+    let yuv =
+        |sampling| Colour::Yuv(Yuv { matrix: Matrix::Bt709, range: Range::Limited, sampling, siting: Siting::Centre });
     let colours = [yuv(Sampling::S420), yuv(Sampling::S444), Colour::Rgb, Colour::Mono(Range::Full)];
     let of = |colour| depths.iter().map(move |depth| Format::new(Size { width, height }, *depth, colour).unwrap());
     colours.into_iter().flat_map(of).collect()

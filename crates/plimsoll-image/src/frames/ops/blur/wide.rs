@@ -86,7 +86,8 @@ mod tests {
         let at = |windows: &(u32, Vec<f64>), of: &dyn Fn(u32) -> f64| -> f64 {
             (windows.0..).zip(&windows.1).map(|(at, weight)| weight * of(at)).sum()
         };
-        let coarse: Vec<f64> = wide.shrink.iter().map(|window| at(window, &|x| f64::from(u8::from(x == bright)))).collect();
+        let coarse: Vec<f64> =
+            wide.shrink.iter().map(|window| at(window, &|x| f64::from(u8::from(x == bright)))).collect();
         wide.grow.iter().map(|window| at(window, &|x| coarse[x as usize])).collect()
     }
 

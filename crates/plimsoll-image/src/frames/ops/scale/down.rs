@@ -75,7 +75,7 @@ impl Pass for DownPass {
 }
 
 /// The columns of `out`, the first of which is the `first` of the rows.
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn weigh(weights: &[f32], rows: &[&[f32]], first: usize, out: &mut [f32]) {
     let (many, rest) = out.as_chunks_mut::<COLUMNS>();
     let done = first + many.len() * COLUMNS;
