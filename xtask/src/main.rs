@@ -15,6 +15,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask test [STEP...]      check everything, or only the named steps
 cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
+cargo xtask api                 list the public API in docs/api/, so that a change of it stands in the diff
 cargo xtask instructions        count what the scheduler spends on a task (callgrind; installs valgrind)
 
 Steps, in order:";
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         }
         ["test", ref named @ ..] => test(named),
         ["instructions"] => instructions::count(),
+        ["api"] => api(),
         ["mutate", ref options @ ..] => mutate(options),
         [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),
     };
@@ -62,6 +64,14 @@ fn mutate(options: &[&str]) -> Result<(), String> {
     command.args(["run", "--quiet", "--release", "--package", "mutate", "--"]).args(options);
     let ended = command.status().map_err(|error| format!("cannot start cargo: {error}"))?;
     if ended.success() { Ok(()) } else { Err("mutants are left; see above".to_owned()) }
+}
+
+/// A program of its own too.
+fn api() -> Result<(), String> {
+    let mut command = steps::cargo();
+    command.args(["run", "--quiet", "--package", "api"]);
+    let ended = command.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if ended.success() { Ok(()) } else { Err("the lists were not written; see above".to_owned()) }
 }
 
 fn print_help() {

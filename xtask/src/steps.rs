@@ -51,6 +51,13 @@ pub(crate) const ALL: &[Step] = &[
         ..PLAIN
     },
     Step {
+        name: "outside",
+        what: "a program outside the workspace that uses the crate without its workloads",
+        arguments: &["run", "--manifest-path", "outside/Cargo.toml"],
+        own_target: Some("outside"),
+        ..PLAIN
+    },
+    Step {
         name: "doc",
         what: "the documentation builds without a warning",
         arguments: &["doc", "--no-deps", "--workspace"],

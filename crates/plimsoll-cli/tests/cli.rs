@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use plimsoll::profile;
-use plimsoll_core::profile::{Cell, CellKey, FailedCell, Machine, Profile, UnsupportedCell};
+use plimsoll_core::profile::{Cell, CellKey, FailedCell, Hardware, Profile, UnsupportedCell};
 use plimsoll_core::{Bytes, MemoryMoment, Nanos};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::profile_file::ProfileFile;
@@ -289,7 +289,7 @@ fn a_reader_that_leaves_is_no_error() {
 }
 
 /// A profile of this machine, as if it had been measured.
-fn measured(machine: Machine) -> Profile {
+fn measured(machine: Hardware) -> Profile {
     let mut learnt = Cell::default();
     learnt.learn_open(Nanos::millis(12));
     (10..24).step_by(2).for_each(|octave| learnt.learn_run(1 << octave, Nanos(100 << octave)));
@@ -353,7 +353,7 @@ fn a_profile_is_shown_exported_imported_and_forgotten() {
 fn a_profile_of_another_machine_is_refused_with_the_reason() {
     let folder = folder();
     let (file, foreign) = (folder.path().join("profile.toml"), folder.path().join("foreign.toml"));
-    let other = Machine { key: "machine-other".into(), devices: vec![] };
+    let other = Hardware { key: "machine-other".into(), devices: vec![] };
     ProfileFile::at(&foreign).save(&measured(other), today()).expect("saved");
     let (code, said) = refused(&mut profile_command(&file, &["import", foreign.to_str().expect("text")]));
     assert_eq!(code, 1);

@@ -3,6 +3,8 @@
 //! **Invariant:** nothing here starts a thread, reads a clock, opens a file, names a GPU API or draws an unseeded
 //! random number (`tidy::core_is_pure`).
 
+#![warn(missing_debug_implementations)]
+
 pub mod arbiter;
 pub mod balancer;
 pub mod error;

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 /// A number of bytes.
 ///
 /// ```
-/// use plimsoll_core::Bytes;
+/// # use plimsoll_core as plimsoll;
+/// use plimsoll::Bytes;
 /// let line: Bytes = "64MiB".parse()?;
 /// assert_eq!(line, Bytes::mib(64));
 /// assert_eq!(line.to_string(), "64.0 MiB");
-/// # Ok::<(), plimsoll_core::ParseBytesError>(())
+/// # Ok::<(), plimsoll::ParseBytesError>(())
 /// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

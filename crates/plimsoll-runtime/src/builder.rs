@@ -1,6 +1,7 @@
 //! Describes an orchestrator, checks the description, and starts it.
 //! Never leaves a thread behind if it cannot start.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::balancer::Strategy;
 use plimsoll_core::line::{Margin, Memory};
-use plimsoll_core::profile::Machine;
+use plimsoll_core::profile::Hardware;
 use plimsoll_core::scheduler::{Config, DeviceSpec};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Nanos, Scheduler};
 
@@ -40,8 +41,14 @@ pub struct Builder {
     device_waits: DeviceWaits,
     stall_after: Option<Nanos>,
     listeners: Vec<Box<dyn Listener>>,
-    profile: Option<(ProfileFile, Option<Machine>)>,
+    profile: Option<(ProfileFile, Option<Hardware>)>,
     anew: bool,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -195,7 +202,7 @@ impl Builder {
 
     /// Starts from this profile and saves what is learnt into it. `machine` names the whole machine if the devices
     /// here are only a part of it.
-    pub fn profile(mut self, file: ProfileFile, machine: Option<Machine>) -> Self {
+    pub fn profile(mut self, file: ProfileFile, machine: Option<Hardware>) -> Self {
         self.profile = Some((file, machine));
         self
     }

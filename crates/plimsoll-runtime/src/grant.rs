@@ -3,6 +3,7 @@
 //! Invariant: what a grant was given is not handed to its owner before what had to go for it is closed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,9 @@ use crate::wait::Wait;
 /// What is asked for: bytes of devices for as long as they are held.
 ///
 /// ```
-/// use plimsoll_core::{Bytes, DeviceId};
-/// use plimsoll_runtime::{GrantRequest, Orchestrator};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Bytes, DeviceId};
+/// use plimsoll::{GrantRequest, Orchestrator};
 /// use std::time::Duration;
 /// let orchestrator = Orchestrator::builder().cpu(1).build();
 /// let cpu = DeviceId(0);
@@ -112,6 +114,12 @@ impl GrantRequest {
 /// A grant that was asked for. Dropping it cancels the wait.
 #[must_use = "dropping it cancels the wait"]
 pub struct PendingGrant(Handle);
+
+impl fmt::Debug for PendingGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingGrant").finish_non_exhaustive()
+    }
+}
 
 /// Why there is no grant (yet).
 pub enum NotGranted {

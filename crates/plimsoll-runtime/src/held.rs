@@ -2,6 +2,7 @@
 //! Never shared, never evicted; its owner drains and closes it, and is told what was lost with its device.
 //! Invariant: its tasks run one at a time, in the order in which they were submitted.
 
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::scheduler::Undrained;
@@ -10,8 +11,9 @@ use plimsoll_core::{SequenceId, TaskId};
 use crate::job::ReplyChannel;
 use crate::orchestrator::{Limits, TaskRefused};
 use crate::shared::Shared;
+use crate::submission;
 use crate::task::Task;
-use crate::task_path::{self, Known};
+use crate::task_path::Known;
 use crate::ticket::Ticket;
 use crate::wait::Wait;
 use crate::workload::Workload;
@@ -29,6 +31,12 @@ pub struct Held<W: Workload> {
     known: Arc<Known<W>>,
     sequence: SequenceId,
     limits: Limits,
+}
+
+impl<W: Workload> fmt::Debug for Held<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
 }
 
 impl<W: Workload> Held<W> {
@@ -49,8 +57,8 @@ impl<W: Workload> Held<W> {
         (task.options.sequence, task.options.holds) = (Some(self.sequence), true);
         let channel = ReplyChannel::new(&self.known);
         let wait = Wait::at_most(self.limits.submit_wait_max);
-        let id = task_path::submit_one(&self.shared, &channel, task, wait, None)?;
-        Ok(Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) })
+        let id = submission::submit_one(&self.shared, &channel, task, wait, (0, None))?;
+        Ok(Ticket::new(id, &channel.reply, &self.shared))
     }
 
     /// Tasks that were done since it was last drained, and the task that drained it.

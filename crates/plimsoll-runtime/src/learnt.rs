@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::profile::{DeviceSummary, Machine, Origin, Profile};
+use plimsoll_core::profile::{DeviceSummary, Hardware, Origin, Profile};
 use plimsoll_core::{UnixSeconds, WorkloadId};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -19,7 +19,7 @@ pub const SOFTWARE: &str = env!("CARGO_PKG_VERSION");
 /// Where and as what an orchestrator learns.
 pub(crate) struct Learning {
     file: ProfileFile,
-    machine: Machine,
+    machine: Hardware,
     devices: Vec<String>,
     /// Whether cells are measured anew: nothing is loaded, and what is saved first takes the place of what was known of
     /// the same cells. Later saves add to that.
@@ -29,7 +29,7 @@ pub(crate) struct Learning {
 }
 
 impl Learning {
-    pub(crate) fn new(file: ProfileFile, machine: Machine, devices: Vec<String>, anew: bool) -> Self {
+    pub(crate) fn new(file: ProfileFile, machine: Hardware, devices: Vec<String>, anew: bool) -> Self {
         Self { file, machine, devices, anew: AtomicBool::new(anew), unsaved: Mutex::new(None) }
     }
 
@@ -97,7 +97,7 @@ pub(crate) fn forget_failures(
 }
 
 /// The machine that these devices make up, as the profile names it.
-pub(crate) fn machine_of<'a>(devices: impl IntoIterator<Item = &'a DeviceFacts>) -> Machine {
+pub(crate) fn machine_of<'a>(devices: impl IntoIterator<Item = &'a DeviceFacts>) -> Hardware {
     let mut hash = Xxh3::new();
     let mut summaries = Vec::new();
     for facts in devices {
@@ -106,7 +106,7 @@ pub(crate) fn machine_of<'a>(devices: impl IntoIterator<Item = &'a DeviceFacts>)
         let (name, driver, kind) = (facts.name.clone(), facts.driver.clone(), facts.kind);
         summaries.push(DeviceSummary { name, kind, driver });
     }
-    Machine { key: format!("{:016x}", hash.digest()), devices: summaries }
+    Hardware { key: format!("{:016x}", hash.digest()), devices: summaries }
 }
 
 /// The profile's names of these devices, in order.

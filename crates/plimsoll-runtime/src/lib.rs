@@ -1,5 +1,7 @@
 //! Does what `plimsoll-core` decides.
 
+#![warn(missing_debug_implementations)]
+
 mod backend;
 mod builder;
 mod clock;
@@ -8,6 +10,7 @@ pub mod cpu;
 mod delivery;
 mod device;
 mod fence;
+mod function;
 pub mod gauge;
 mod grant;
 mod held;
@@ -18,6 +21,7 @@ mod learnt;
 mod memory_reader;
 pub mod misuse;
 mod monitor;
+mod nested;
 mod opening;
 mod orchestrator;
 mod origin;
@@ -27,6 +31,7 @@ pub mod profile_file;
 mod readback;
 mod run_all;
 mod shared;
+mod submission;
 mod sync;
 mod task;
 mod task_path;
@@ -54,12 +59,13 @@ pub use origin::Origin;
 pub use pipeline::{Flow, ItemResult, OnFailure, Pipeline, RunPipeline};
 pub use probe::check;
 pub use readback::{Readback, Staged};
-pub use run_all::{Ordered, RunAll};
+pub use run_all::{Ordered, ResultStream, RunAll};
 pub use shared::Listener;
+pub use submission::SubmitAsync;
 pub use task::{Reference, SetMember, Task};
-pub use ticket::Ticket;
+pub use ticket::{Ticket, WaitError};
 pub use value::Value;
-pub use workload::{Cancellation, Content, Context, Prepared, Session, Workload};
+pub use workload::{Cancellation, Content, Context, Session, Workload};
 
 /// The scheduler as the runtime drives it.
 pub(crate) type Core = plimsoll_core::Scheduler<job::Runtime>;

@@ -3,18 +3,24 @@
 //! is where it finishes first.
 //! Invariant: items submitted and not yet taken out ≤ `items_max`, and so are their bytes, but for a single item.
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_core::Stream;
 use plimsoll_core::task::ItemStage;
-use plimsoll_core::{Bytes, Moment, Priority, SubmitRefusal};
+use plimsoll_core::{Bytes, Moment, Priority, SubmitRefusal, TaskError};
 use rustc_hash::FxHashMap;
 
 use crate::completions::CompletionQueue;
 use crate::job::{Completion, ReplyChannel, TaskFailure, TaskResult};
+use crate::nested;
 use crate::orchestrator::{Limits, Registered, TaskRefused};
 use crate::shared::{Shared, quietly};
+use crate::submission;
 use crate::task::Task;
 use crate::task_path::{self, Described, Known};
 use crate::wait::Wait;
@@ -111,7 +117,8 @@ pub enum OnFailure {
 /// Stages over items: what each stage gives becomes the next one's task.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Pipeline, Task, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Pipeline, Task, workload};
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let parse = orchestrator.register(workload::function("parse", |text: &String| text.parse::<u64>()));
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
@@ -264,7 +271,7 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
         }
         let (number, wait) = (self.next, Wait::at_most(self.submit_wait_max));
         let item = Item { since: self.shared.now(), priority: task.options.priority, before: 0 };
-        task_path::submit_one(&self.shared, &self.first, task, wait, Some((number, item)))?;
+        submission::submit_one(&self.shared, &self.first, task, wait, (number, Some(item)))?;
         self.next += 1;
         self.bytes += bytes;
         self.under_way.insert(number, bytes);
@@ -282,8 +289,21 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
         if self.under_way.is_empty() {
             return None;
         }
+        if nested::is_inside(&self.shared) {
+            return Some(self.give_up_nested());
+        }
         let completion = self.last.reply.wait(Wait::at_most(at_most))?;
         Some(self.take_out(completion))
+    }
+
+    /// A task would wait for others of its own orchestrator: the flow is ended, and it is told once.
+    fn give_up_nested(&mut self) -> ItemResult<Last::Output> {
+        self.group.end();
+        self.under_way.clear();
+        self.bytes = Bytes::ZERO;
+        let arrived = self.last.reply.close();
+        arrived.into_iter().for_each(|completion| quietly(move || drop(completion)));
+        ItemResult { item: 0, result: Err(TaskFailure::refused(0, TaskError::NestedWait)) }
     }
 
     fn take_out(&mut self, Completion { tag, result }: Completion<Last::Output>) -> ItemResult<Last::Output> {
@@ -306,6 +326,37 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
     }
 }
 
+/// Nothing in it is pinned.
+impl<First: Workload, Last: Workload> Unpin for Flow<First, Last> {}
+
+/// Results as they end; over when nothing is outstanding.
+impl<First: Workload, Last: Workload> Stream for Flow<First, Last> {
+    type Item = ItemResult<Last::Output>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.under_way.is_empty() {
+            return Poll::Ready(None);
+        }
+        match self.last.reply.poll(context) {
+            Poll::Ready(completion) => Poll::Ready(Some(self.take_out(completion))),
+            Poll::Pending if nested::is_inside(&self.shared) => Poll::Ready(Some(self.give_up_nested())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<First: Workload, Last: Workload> fmt::Debug for Flow<First, Last> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flow").field("outstanding", &self.under_way.len()).finish_non_exhaustive()
+    }
+}
+
+impl<First: Workload, Last: Workload> fmt::Debug for Pipeline<First, Last> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").field("last", &self.last.workload.name()).finish_non_exhaustive()
+    }
+}
+
 impl<First: Workload, Last: Workload> Drop for Flow<First, Last> {
     fn drop(&mut self) {
         let arrived = self.last.reply.close();
@@ -325,6 +376,12 @@ pub struct RunPipeline<First: Workload, Last: Workload, I> {
     waiting: Option<Task<First>>,
     refused: Option<TaskFailure>,
     exhausted: bool,
+}
+
+impl<First: Workload, Last: Workload, I> fmt::Debug for RunPipeline<First, Last, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunPipeline").field("flow", &self.flow).finish_non_exhaustive()
+    }
 }
 
 impl<First: Workload, Last: Workload, I: Iterator<Item = Task<First>>> RunPipeline<First, Last, I> {

@@ -2,6 +2,7 @@
 //! Never touches a device.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,15 +11,16 @@ use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, SequenceId, TaskId
 use smallvec::SmallVec;
 
 use crate::value::Value;
-use crate::workload::{Content, Prepared, Workload};
+use crate::workload::{AnyPrepared, Content, Workload};
 
 /// One piece of a workload to do.
 ///
 /// ```
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
 /// use std::time::Duration;
-/// use plimsoll_core::Priority;
-/// use plimsoll_runtime::{Task, workload};
-/// # fn of<W: plimsoll_runtime::Workload>(_: &W, task: Task<W>) {}
+/// use plimsoll::Priority;
+/// use plimsoll::{Task, workload};
+/// # fn of<W: plimsoll::Workload>(_: &W, task: Task<W>) {}
 /// # let length = workload::function("length", |text: &String| Ok::<_, std::io::Error>(text.len()));
 /// let task = Task::new("hello".to_owned()).priority(Priority::High).deadline(Duration::from_secs(5));
 /// # of(&length, task);
@@ -30,12 +32,24 @@ pub struct Task<W: Workload> {
     pub(crate) options: TaskOptions,
 }
 
+impl<W: Workload> fmt::Debug for Task<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
 /// A task of a set that is known as a whole.
 pub struct SetMember<W: Workload> {
     /// The task.
     pub task: Task<W>,
     /// The members of the set that must have succeeded before it, by their place in it: only earlier ones count.
     pub after: Vec<usize>,
+}
+
+impl<W: Workload> fmt::Debug for SetMember<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SetMember").field("after", &self.after).finish_non_exhaustive()
+    }
 }
 
 /// What a caller asks of a task beside its input.
@@ -143,11 +157,17 @@ impl<W: Workload> Task<W> {
 /// Data that many tasks share. Hashed once; cheap to clone.
 ///
 /// A reference made with [`Reference::new`] is found by its content and kept while it is among the last few used. One
-/// made with `Orchestrator::upload` is kept, as long as a clone of it lives, before all others.
+/// made with `Orchestrator::pin_reference` is kept, as long as a clone of it lives, before all others.
 pub struct Reference<W: Workload> {
     pub(crate) data: Arc<W::Reference>,
     pub(crate) key: ContentKey,
     pub(crate) pin: Option<Arc<Pin>>,
+}
+
+impl<W: Workload> fmt::Debug for Reference<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reference").field("key", &self.key).finish_non_exhaustive()
+    }
 }
 
 impl<W: Workload> Reference<W> {
@@ -218,7 +238,7 @@ impl<W: Workload> NamedReferences<W> {
     }
 
     /// What was made of each content, at every place where the task named it.
-    pub(crate) fn at_their_places<'a>(&self, distinct: &'a [Prepared]) -> Cow<'a, [Prepared]> {
+    pub(crate) fn at_their_places<'a>(&self, distinct: &'a [AnyPrepared]) -> Cow<'a, [AnyPrepared]> {
         match &self.places {
             None => Cow::Borrowed(distinct),
             Some(places) => places.iter().map(|&at| Arc::clone(&distinct[at])).collect(),

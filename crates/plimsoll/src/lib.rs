@@ -19,38 +19,60 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `gpu` | GPUs through Vulkan, Metal and DX12; without it there is the CPU |
+//! | `metrics` | quality metrics of images in memory: [`image`] |
+//! | `score` | scores of image files: [`score`] |
+//! | `frames` | operations on video frames: [`frames`] |
+//!
+//! All are on unless said otherwise; the scheduler alone needs none of them.
 
 pub mod bench;
+pub mod device;
+#[cfg(feature = "frames")]
 pub mod frames;
+mod gpus;
 pub mod machine;
 pub mod profile;
+#[cfg(feature = "score")]
 pub mod score;
+#[cfg(any(feature = "score", feature = "frames"))]
 mod stop;
 
+pub use device::{Backend, Buffer, Device, DeviceFacts, DeviceStatus};
 pub use machine::{Machine, MachineOptions};
-pub use plimsoll_core::balancer::Strategy;
-pub use plimsoll_core::event::{Event, What};
-pub use plimsoll_core::scheduler::{Candidate, Estimate, Report};
+pub use plimsoll_core::balancer::{Strategy, UnknownStrategy};
+pub use plimsoll_core::event::{End, Event, FaultKind, GrantEdge, GrantEnd, What};
+pub use plimsoll_core::grant::Portions;
+pub use plimsoll_core::scheduler::{Candidate, Estimate, Report, Undrained};
 pub use plimsoll_core::task::SessionShape;
 pub use plimsoll_core::{
-    Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, Fault, Footprint, GrantId, GrantOwner, GrantRefusal,
-    GrantRung, Ladder, MemoryMoment, Nanos, Place, Priority, Quality, Refusal, Rung, SequenceId, Setback, Shortfall,
-    StepRefusal, SubmitRefusal, TaskError, TaskId,
+    Ailment, Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, GrantId, GrantOwner,
+    GrantPhase, GrantRefusal, GrantRung, GrantStatus, Ladder, MemoryMoment, Moment, Nanos, ParseBytesError, Place,
+    Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, Shortfall, StepRefusal, SubmitRefusal,
+    TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
 };
+#[cfg(any(feature = "score", feature = "frames"))]
 pub use stop::StopSign;
 
 /// Images, their quality metrics, and frame operations.
+#[cfg(feature = "metrics")]
 pub use plimsoll_image as image;
-pub use plimsoll_runtime::profile_file::ProfileFile;
+pub use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
 pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
-    Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Fence,
-    FenceState, Flow, Grant, GrantRequest, Held, Inbox, ItemResult, Kernel, Launch, Listener, NotGranted, OnFailure,
-    Orchestrator, Ordered, POISON, PendingGrant, Pipeline, Prepared, Readback, Recall, Reference, Registered, RunAll,
-    RunPipeline, Session, SetMember, SetRefused, Shutdown, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin,
-    Value, Words, Workload, read_floats, workload,
+    Access, Builder, Cancellation, Content, Context, Done, Flow, Grant, GrantRequest, Held, Inbox, ItemResult, Kernel,
+    Launch, Listener, LockTimes, NotGranted, OnFailure, Orchestrator, Ordered, PendingGrant, Pipeline, Recall,
+    Reference, Registered, ResultStream, RunAll, RunPipeline, Session, SetMember, SetRefused, Shutdown, SubmitAsync,
+    Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin, Value, WaitError, Words, Workload, read_floats, workload,
 };
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct ReadmeExamples;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/workloads.md")]
+struct WorkloadsExamples;

@@ -7,12 +7,14 @@ mod memory_limit;
 mod name;
 mod options;
 
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::{DeviceSet, Fault};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::{Device, DeviceFacts, Nature};
-use plimsoll_wgpu::{FoundGpu, OpenOptions, WgpuDevice, discover};
+
+use crate::gpus::{self, FoundGpu, discover};
 
 pub use memory_limit::{MemoryLimit, ParseMemoryLimitError};
 pub use name::{DeviceName, ParseDeviceNameError};
@@ -37,6 +39,12 @@ pub struct Machine {
     pub names: Vec<DeviceName>,
     /// What did not go as asked. Nothing here stops the work.
     pub problems: Vec<Problem>,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("names", &self.names).field("problems", &self.problems).finish_non_exhaustive()
+    }
 }
 
 /// Something about the machine that its user should hear of.
@@ -83,7 +91,14 @@ pub struct Listed {
     pub device: Result<Arc<dyn Device>, Fault>,
 }
 
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").field("name", &self.name).field("asked_for", &self.asked_for).finish_non_exhaustive()
+    }
+}
+
 /// Everything in the machine, to look at.
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Survey {
     /// The CPU, then every GPU, those that are not used included.
@@ -199,12 +214,11 @@ impl Card {
         let names = (self.first..self.first + parts).map(DeviceName::Gpu);
         // One card is opened with one limit for all its parts: the lowest keeps every promise.
         let limit = names.clone().filter_map(|name| options.memory_limit.of(name)).min();
-        let how = OpenOptions::default().with_logical(usize::from(parts)).with_memory_limit(limit);
-        let part = |(name, device): (DeviceName, Arc<WgpuDevice>)| {
-            let opened = device.opened();
-            Part { name, asked_for: self.asked_for, device, opened }
-        };
-        names.zip(self.found.devices(&how)).map(part).collect()
+        let opened = gpus::open(&self.found, usize::from(parts), limit);
+        names
+            .zip(opened)
+            .map(|(name, (device, opened))| Part { name, asked_for: self.asked_for, device, opened })
+            .collect()
     }
 }
 

@@ -4,13 +4,18 @@
 use std::env;
 use std::path::PathBuf;
 
-use plimsoll_core::profile::{DeviceSummary, Machine};
 use plimsoll_core::{DeviceKind, profile};
 use plimsoll_runtime::cpu::CpuDevice;
-use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
 use plimsoll_runtime::{Device, Nature, SOFTWARE};
-use plimsoll_wgpu::{FoundGpu, discover};
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::gpus::{FoundGpu, discover};
+
+pub use plimsoll_core::profile::{
+    Basis, Cell, CellKey, DeviceSummary, Dropped, Estimate, FailedAt, FailedCell, Failures, Freshness, Hardware,
+    Measured, Mismatch, Origin, Profile, RanOut, RecordError, Stale, UnsupportedCell, Verdict,
+};
+pub use plimsoll_runtime::profile_file::{Imported, Loaded, ProfileFile, ProfileFileError, Saved, Warning};
 
 /// Names another file than the one in the user's cache folder.
 pub const PROFILE: &str = "PLIMSOLL_PROFILE";
@@ -19,7 +24,7 @@ pub const PROFILE: &str = "PLIMSOLL_PROFILE";
 ///
 /// # Errors
 /// [`ProfileFileError::NoCacheFolder`] if the variable is not set and the platform names no folder.
-pub fn file(machine: &Machine) -> Result<ProfileFile, ProfileFileError> {
+pub fn file(machine: &Hardware) -> Result<ProfileFile, ProfileFileError> {
     match env::var_os(PROFILE).filter(|path| !path.is_empty()) {
         Some(path) => Ok(ProfileFile::at(PathBuf::from(path))),
         None => ProfileFile::in_cache(machine),
@@ -32,12 +37,12 @@ pub fn file(machine: &Machine) -> Result<ProfileFile, ProfileFileError> {
 /// Which of them are used does not count: leaving the GPUs out for one run must not make the profile look like another
 /// machine's, which would throw its figures away. Nor do software GPUs: installing one changes no hardware, and their
 /// figures are kept under keys that hold their own driver. Nothing is opened for it.
-pub fn hardware() -> Machine {
+pub fn hardware() -> Hardware {
     let cards: Vec<FoundGpu> = discover().into_iter().filter(|gpu| gpu.nature() == Nature::Hardware).collect();
     machine_of(&CpuDevice::open(), &cards)
 }
 
-fn machine_of(cpu: &CpuDevice, gpus: &[FoundGpu]) -> Machine {
+fn machine_of(cpu: &CpuDevice, gpus: &[FoundGpu]) -> Hardware {
     let processor = DeviceSummary { name: cpu.facts().name.clone(), kind: DeviceKind::Cpu, driver: String::new() };
     let card = |gpu: &FoundGpu| DeviceSummary {
         name: gpu.name().to_owned(),
@@ -45,7 +50,7 @@ fn machine_of(cpu: &CpuDevice, gpus: &[FoundGpu]) -> Machine {
         driver: gpu.driver().to_owned(),
     };
     let devices: Vec<DeviceSummary> = std::iter::once(processor).chain(gpus.iter().map(card)).collect();
-    Machine { key: key(&cpu.facts().key, &devices), devices }
+    Hardware { key: key(&cpu.facts().key, &devices), devices }
 }
 
 /// Equal for equal processors and GPUs with equal drivers, in whatever order the GPUs are found.
@@ -56,7 +61,7 @@ fn key(cpu: &str, devices: &[DeviceSummary]) -> String {
 }
 
 /// This machine and this version of the software.
-pub fn origin(machine: &Machine) -> profile::Origin<'_> {
+pub fn origin(machine: &Hardware) -> profile::Origin<'_> {
     profile::Origin { machine, software: SOFTWARE }
 }
 

@@ -5,11 +5,13 @@
 //! | `arrows` | which crate may depend on which, and that only `plimsoll-wgpu` names a GPU API |
 //! | `core_is_pure` | `plimsoll-core` has no thread, clock, file, GPU API or unseeded randomness |
 //! | `files` | every file opens with a header, none is too long, none holds a path of somebody's machine |
+//! | `light` | what the scheduler alone is built from |
 //! | `names` | what documents and headers name is there: files, functions, types, tests, commands |
 
 mod arrows;
 mod core_is_pure;
 mod files;
+mod light;
 mod manifest;
 mod names;
 mod source;

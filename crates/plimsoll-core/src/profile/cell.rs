@@ -14,8 +14,9 @@ use crate::{Bytes, Moment, Nanos, UnixSeconds};
 /// Learning a run and asking for one allocate nothing once its size has been seen.
 ///
 /// ```
-/// use plimsoll_core::Nanos;
-/// use plimsoll_core::profile::Cell;
+/// # use plimsoll_core as plimsoll;
+/// use plimsoll::Nanos;
+/// use plimsoll::profile::Cell;
 ///
 /// let mut cell = Cell::default();
 /// cell.learn_open(Nanos::millis(12));

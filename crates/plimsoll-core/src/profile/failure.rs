@@ -250,8 +250,9 @@ impl Refutation {
 /// The failures of a machine: bounded, expiring, refuted by success; and what its devices cannot do at all.
 ///
 /// ```
-/// use plimsoll_core::profile::{CellKey, FailedCell, Failures};
-/// use plimsoll_core::{Bytes, MemoryMoment, UnixSeconds};
+/// # use plimsoll_core as plimsoll;
+/// use plimsoll::profile::{CellKey, FailedCell, Failures};
+/// use plimsoll::{Bytes, MemoryMoment, UnixSeconds};
 ///
 /// let (key, now) = (CellKey::new("blur", "gpu-full", "card"), UnixSeconds(1_000));
 /// let mut failures = Failures::default();

@@ -24,7 +24,7 @@ pub(super) fn is_fresh(learnt_at: UnixSeconds, now: UnixSeconds) -> bool {
 /// A machine, as far as its figures depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Machine {
+pub struct Hardware {
     /// Names all hardware and drivers in it; equal on identical machines.
     pub key: String,
     /// What it has, for people.
@@ -45,7 +45,7 @@ pub struct DeviceSummary {
     pub driver: String,
 }
 
-impl Machine {
+impl Hardware {
     /// The devices' names, for a sentence.
     fn hardware(&self) -> String {
         let names: Vec<&str> = self.devices.iter().map(|device| device.name.as_str()).collect();
@@ -75,7 +75,7 @@ impl Machine {
 #[derive(Copy, Clone, Debug)]
 pub struct Origin<'a> {
     /// The machine.
-    pub machine: &'a Machine,
+    pub machine: &'a Hardware,
     /// The version of the software.
     pub software: &'a str,
 }
@@ -229,15 +229,15 @@ mod tests {
 
     const MEASURED: UnixSeconds = UnixSeconds(1_760_000_000);
 
-    fn machine(key: &str, card: &str, driver: &str) -> Machine {
+    fn machine(key: &str, card: &str, driver: &str) -> Hardware {
         let device = |name: &str, kind, driver: &str| DeviceSummary { name: name.into(), kind, driver: driver.into() };
-        Machine {
+        Hardware {
             key: key.into(),
             devices: vec![device("Ryzen", DeviceKind::Cpu, ""), device(card, DeviceKind::Gpu, driver)],
         }
     }
 
-    fn freshness(here: &Machine, software: &str, now: UnixSeconds) -> Freshness {
+    fn freshness(here: &Hardware, software: &str, now: UnixSeconds) -> Freshness {
         let home = machine("k1", "RTX 5070", "580.1");
         let origin = Origin { machine: &home, software: "0.1.0" };
         Freshness::of(MEASURED, origin, Origin { machine: here, software }, now)
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_change_is_told_with_its_reason() {
-        let reason = |here: &Machine, software: &str| freshness(here, software, MEASURED).to_string();
+        let reason = |here: &Hardware, software: &str| freshness(here, software, MEASURED).to_string();
         assert_eq!(
             reason(&machine("k1", "RTX 5070", "580.1"), "0.2.0"),
             "stale: it was measured by version 0.1.0; this is version 0.2.0"

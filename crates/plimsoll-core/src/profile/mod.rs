@@ -33,7 +33,7 @@ pub use failure::{
     FAILURE_LIFE_S, FAILURE_STEP_MAX, FAILURE_WAIT_FIRST, FAILURES_MAX, FailedAt, FailedCell, Failures, RanOut,
 };
 pub use key::CellKey;
-pub use machine::{DeviceSummary, Freshness, Machine, Mismatch, Origin, STALE_AFTER_DAYS, Stale};
+pub use machine::{DeviceSummary, Freshness, Hardware, Mismatch, Origin, STALE_AFTER_DAYS, Stale};
 pub use name::NAME_MAX;
 pub use record::{Dropped, Record, RecordError, SCHEMA};
 pub use robust::{AGREEMENT, PATIENCE, Reception, SETTLED, TIME_MAX, Verdict, WINDOW, Window};
@@ -48,11 +48,12 @@ pub const CELLS_MAX: usize = 2048;
 /// What one machine measured with one version of the software.
 ///
 /// ```
-/// use plimsoll_core::profile::{Cell, CellKey, Machine, Profile};
-/// use plimsoll_core::{Nanos, UnixSeconds};
+/// # use plimsoll_core as plimsoll;
+/// use plimsoll::profile::{Cell, CellKey, Hardware, Profile};
+/// use plimsoll::{Nanos, UnixSeconds};
 ///
 /// let now = UnixSeconds(1_760_000_000);
-/// let machine = Machine { key: "a1b2".into(), devices: vec![] };
+/// let machine = Hardware { key: "a1b2".into(), devices: vec![] };
 /// let mut profile = Profile::new(machine.clone(), "0.1.0", now);
 /// let mut cell = Cell::default();
 /// cell.learn_run(1 << 20, Nanos::micros(900));
@@ -61,7 +62,7 @@ pub const CELLS_MAX: usize = 2048;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    machine: Machine,
+    machine: Hardware,
     software: String,
     measured_at: UnixSeconds,
     cells: BTreeMap<CellKey, Cell>,
@@ -70,14 +71,14 @@ pub struct Profile {
 
 impl Profile {
     /// An empty profile of this machine and version of the software, dated now.
-    pub fn new(machine: Machine, software: &str, measured_at: UnixSeconds) -> Self {
+    pub fn new(machine: Hardware, software: &str, measured_at: UnixSeconds) -> Self {
         let devices = machine.devices.into_iter().map(|device| DeviceSummary {
             name: name::clean(&device.name),
             driver: name::clean(&device.driver),
             kind: device.kind,
         });
         Self {
-            machine: Machine { key: name::clean(&machine.key), devices: devices.collect() },
+            machine: Hardware { key: name::clean(&machine.key), devices: devices.collect() },
             software: name::clean(software),
             measured_at,
             cells: BTreeMap::new(),
@@ -132,7 +133,7 @@ impl Profile {
 
     /// Whether it can be relied on, on this machine with this version of the software. What is too old in one that is
     /// fresh is left out when it is used ([`Cell::without_stale`]).
-    pub fn freshness(&self, now: UnixSeconds, machine: &Machine, software: &str) -> Freshness {
+    pub fn freshness(&self, now: UnixSeconds, machine: &Hardware, software: &str) -> Freshness {
         Freshness::of(self.learnt_at(), self.origin(), Origin { machine, software }, now)
     }
 
@@ -201,7 +202,7 @@ mod tests {
     const NOW: UnixSeconds = UnixSeconds(1_760_000_000);
 
     fn empty() -> Profile {
-        Profile::new(Machine { key: "k".into(), devices: vec![] }, "1.0", NOW)
+        Profile::new(Hardware { key: "k".into(), devices: vec![] }, "1.0", NOW)
     }
 
     fn learnt(name: &str, took: u64, at: UnixSeconds) -> Profile {
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_profile_is_as_new_as_the_last_that_was_put_into_it() {
-        let begun = |at| Profile::new(Machine { key: "k".into(), devices: vec![] }, "1.0", at);
+        let begun = |at| Profile::new(Hardware { key: "k".into(), devices: vec![] }, "1.0", at);
         for (ours, theirs) in [(NOW, NOW.plus(9)), (NOW.plus(9), NOW)] {
             let mut profile = begun(ours);
             assert_eq!(profile.measured_at(), ours);
@@ -259,9 +260,9 @@ mod tests {
     fn a_profile_of_another_machine_or_version_is_not_merged() {
         let mut ours = learnt("blur", 5_000, NOW);
         let before = ours.clone();
-        let other = Profile::new(Machine { key: "other".into(), devices: vec![] }, "1.0", NOW);
+        let other = Profile::new(Hardware { key: "other".into(), devices: vec![] }, "1.0", NOW);
         assert!(matches!(ours.merge(&other), Err(Mismatch::Key { .. })));
-        let newer = Profile::new(Machine { key: "k".into(), devices: vec![] }, "1.1", NOW);
+        let newer = Profile::new(Hardware { key: "k".into(), devices: vec![] }, "1.1", NOW);
         assert!(matches!(ours.merge(&newer), Err(Mismatch::Software { .. })));
         assert_eq!(ours, before);
     }
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(sum.sizes().count(), 1, "a cell that was measured anew is that alone");
         assert_eq!(anew.failures().iter().collect::<Vec<_>>(), [&failed("blur")]);
         assert_eq!(anew.failures().unsupported().count(), 0);
-        let foreign = Profile::new(Machine { key: "other".into(), devices: vec![] }, "1.0", NOW);
+        let foreign = Profile::new(Hardware { key: "other".into(), devices: vec![] }, "1.0", NOW);
         assert!(anew.keep_unmeasured(&foreign).is_err());
     }
 

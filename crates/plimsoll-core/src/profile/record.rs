@@ -11,7 +11,7 @@ use super::failure::{FAILURES_MAX, Refutation};
 use super::machine::CLOCK_SLACK_S;
 use super::name::is_clean;
 use super::track::Track;
-use super::{CELLS_MAX, Cell, CellKey, FailedCell, Machine, Profile, TIME_MAX, UNITS_MAX, UnsupportedCell, WINDOW};
+use super::{CELLS_MAX, Cell, CellKey, FailedCell, Hardware, Profile, TIME_MAX, UNITS_MAX, UnsupportedCell, WINDOW};
 use crate::{Bytes, MemoryMoment, Nanos, UnixSeconds};
 
 /// The version of the shape. A change of shape or meaning raises it; a version before this one leaves such a file alone.
@@ -32,7 +32,7 @@ pub struct Record {
     schema: u32,
     software: String,
     measured_at: UnixSeconds,
-    machine: Machine,
+    machine: Hardware,
     #[serde(default, rename = "cell", skip_serializing_if = "Vec::is_empty")]
     cells: Vec<CellRecord>,
     #[serde(default, rename = "failure", skip_serializing_if = "Vec::is_empty")]
@@ -414,7 +414,7 @@ mod tests {
             schema: SCHEMA,
             software: "1.0".into(),
             measured_at: NOW,
-            machine: Machine { key: "k".into(), devices: vec![] },
+            machine: Hardware { key: "k".into(), devices: vec![] },
             cells: vec![],
             failures: vec![],
             refuted: vec![],
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(with(|r| r.machine.devices = vec![summary("card", "1"); DEVICES_MAX + 1]), devices);
         assert_eq!(with(|r| r.machine.devices = vec![summary("\u{7}", "1")]), devices);
         assert_eq!(with(|r| r.machine.devices = vec![summary("card", "\u{7}")]), devices);
-        let machine = Machine { key: "k".into(), devices: vec![summary("card", "1"); DEVICES_MAX] };
+        let machine = Hardware { key: "k".into(), devices: vec![summary("card", "1"); DEVICES_MAX] };
         assert!(Profile::from_record(Record { machine, ..record() }, NOW).is_ok());
     }
 

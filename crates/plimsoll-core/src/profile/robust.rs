@@ -248,8 +248,9 @@ fn spread(sorted: &[u64]) -> f64 {
 /// Whether a set of samples of one thing is worth keeping.
 ///
 /// ```
-/// use plimsoll_core::Nanos;
-/// use plimsoll_core::profile::Verdict;
+/// # use plimsoll_core as plimsoll;
+/// use plimsoll::Nanos;
+/// use plimsoll::profile::Verdict;
 ///
 /// let calm = [100, 101, 99, 100, 400].map(Nanos::micros);
 /// assert_eq!(Verdict::of(&calm), Verdict::Clean { median: Nanos::micros(100) });

@@ -4,6 +4,7 @@
 //! closed what it was told to close.
 
 use smallvec::SmallVec;
+use std::fmt;
 
 use super::choose::{prepared_key, session_key};
 use super::{Host, Scheduler};
@@ -26,6 +27,16 @@ pub struct Discards<H: Host> {
     pub jobs: SmallVec<[H::Job; 1]>,
     /// What sessions held that were closed.
     pub states: SmallVec<[H::State; 1]>,
+}
+
+impl<H: Host> fmt::Debug for Discards<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Discards")
+            .field("sessions", &self.sessions.len())
+            .field("references", &self.references.len())
+            .field("values", &self.values.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<H: Host> Default for Discards<H> {

@@ -33,6 +33,7 @@ pub const GRANTS_MAX: usize = 1_024;
 const RISE_PAUSE: Nanos = Nanos::seconds(1);
 
 /// What an owner has to hear.
+#[derive(Debug)]
 pub enum GrantNews<H: Host> {
     /// It holds this rung from now on. Drop what is to be discarded before the bytes are used.
     Granted {

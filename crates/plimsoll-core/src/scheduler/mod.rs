@@ -55,6 +55,7 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 
 pub use ahead::{RefusedSet, SetTask};
 pub use choose::{Candidate, Estimate};
@@ -184,6 +185,15 @@ pub struct Scheduler<H: Host> {
     events: Option<Vec<Event>>,
 }
 
+impl<H: Host> fmt::Debug for Scheduler<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("devices", &self.devices.len())
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
+    }
+}
+
 impl<H: Host> Scheduler<H> {
     /// A scheduler without devices or workloads.
     pub fn new(mut config: Config, now: Moment) -> Self {
@@ -232,6 +242,11 @@ impl<H: Host> Scheduler<H> {
     /// Whether the next task would be refused for want of queue space.
     pub fn is_full(&self) -> bool {
         self.tasks.len() >= self.config.queue_limit
+    }
+
+    /// How many more tasks would be taken in.
+    pub fn queue_space(&self) -> usize {
+        self.config.queue_limit.saturating_sub(self.tasks.len())
     }
 
     /// Runs under way, those included whose tasks have ended or moved.

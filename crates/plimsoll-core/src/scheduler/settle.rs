@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use smallvec::SmallVec;
+use std::fmt;
 
 use super::state::{HeldSession, Phase, Run, RunId, TaskState};
 use super::{Host, Moved, Scheduler};
@@ -37,6 +38,15 @@ pub struct Outcome<H: Host> {
     pub measured: Measured,
 }
 
+impl<H: Host> fmt::Debug for Outcome<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outcome")
+            .field("result", &self.result)
+            .field("measured", &self.measured)
+            .finish_non_exhaustive()
+    }
+}
+
 /// How a run of several tasks ended: first those that were done, then perhaps one that failed. Those behind it were not
 /// started, and go back as if they had never been taken.
 pub struct BatchOutcome<H: Host> {
@@ -54,6 +64,16 @@ pub struct BatchOutcome<H: Host> {
     pub moves: SmallVec<[Moved; 1]>,
     /// What was taken out of the session, if the run was to do that.
     pub state: Option<H::State>,
+}
+
+impl<H: Host> fmt::Debug for BatchOutcome<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchOutcome")
+            .field("done", &self.done)
+            .field("fault", &self.fault)
+            .field("measured", &self.measured)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<H: Host> From<Outcome<H>> for BatchOutcome<H> {

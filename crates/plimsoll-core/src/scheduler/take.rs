@@ -3,6 +3,7 @@
 //! Invariant: nothing starts without its leases; a task is passed over at most [`BYPASS_MAX`] times.
 
 use smallvec::{SmallVec, smallvec};
+use std::fmt;
 
 use super::choose::{Choice, Chosen, prepared_key};
 use super::evict::{Discards, Needs};
@@ -66,6 +67,16 @@ pub struct Assignment<H: Host> {
     pub values: SmallVec<[ValueTurn<H::Value>; 1]>,
     /// What it is expected to cost.
     pub estimate: Estimate,
+}
+
+impl<H: Host> fmt::Debug for Assignment<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Assignment")
+            .field("run", &self.run)
+            .field("task", &self.task)
+            .field("rung", &self.rung)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A task that is to be run right after those that its run has already, on the same session.

@@ -17,8 +17,9 @@ use crate::gauge::Gauge;
 /// The pool of processor cores.
 ///
 /// ```
-/// use plimsoll_core::Bytes;
-/// use plimsoll_runtime::{Device, cpu::CpuDevice};
+/// # mod plimsoll { pub use plimsoll_core::*; pub mod device { pub use plimsoll_runtime::{Device, check, cpu::CpuDevice}; } }
+/// use plimsoll::Bytes;
+/// use plimsoll::device::{CpuDevice, Device};
 ///
 /// let cpu = CpuDevice::builder().slots(2).memory_limit(Bytes::mib(64)).build();
 /// assert_eq!(cpu.facts().slots, 2);

@@ -16,11 +16,12 @@ static NONCE: AtomicU32 = AtomicU32::new(NONCE_STEP);
 /// Runs the known-answer kernel.
 ///
 /// ```
-/// use plimsoll_runtime::{Device, check, cpu::CpuDevice};
+/// # mod plimsoll { pub use plimsoll_core::*; pub mod device { pub use plimsoll_runtime::{Device, check, cpu::CpuDevice}; } }
+/// use plimsoll::device::{CpuDevice, Device, check};
 ///
 /// let mut slot = CpuDevice::open().open_backend()?;
 /// check::known_answer(&mut *slot)?;
-/// # Ok::<(), plimsoll_core::Fault>(())
+/// # Ok::<(), plimsoll::Fault>(())
 /// ```
 ///
 /// # Errors

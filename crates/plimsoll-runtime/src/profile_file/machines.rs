@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use plimsoll_core::UnixSeconds;
-use plimsoll_core::profile::Machine;
+use plimsoll_core::profile::Hardware;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::atomic::beside;
@@ -30,7 +30,7 @@ pub(super) struct Machines {
 }
 
 impl Machines {
-    pub(super) fn new(folder: PathBuf, machine: &Machine) -> Self {
+    pub(super) fn new(folder: PathBuf, machine: &Hardware) -> Self {
         Self { folder, key: machine.key.clone() }
     }
 
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn only_our_own_kind_of_name_is_one() {
-        let machines = Machines::new(PathBuf::from("/p"), &Machine { key: "k".into(), devices: vec![] });
+        let machines = Machines::new(PathBuf::from("/p"), &Hardware { key: "k".into(), devices: vec![] });
         let path = machines.path();
         assert!(is_name(path.file_name().and_then(|name| name.to_str()).expect("a name")));
         for other in ["profile.toml", "profile-mine.toml", "profile-0123456789abcdef.toml.lock", "my-profile-0123.toml"]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
-use plimsoll_core::profile::{Dropped, Freshness, Machine, Mismatch, Origin, Profile};
+use plimsoll_core::profile::{Dropped, Freshness, Hardware, Mismatch, Origin, Profile};
 use plimsoll_core::{Bytes, UnixSeconds};
 
 pub use error::ProfileFileError;
@@ -41,14 +41,14 @@ type Result<T> = std::result::Result<T, ProfileFileError>;
 ///
 /// ```
 /// use plimsoll_core::UnixSeconds;
-/// use plimsoll_core::profile::{Machine, Profile};
+/// use plimsoll_core::profile::{Hardware, Profile};
 /// use plimsoll_runtime::profile_file::ProfileFile;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("profile.toml");
 /// let (file, now) = (ProfileFile::at(path), UnixSeconds(1_760_000_000));
 /// assert!(file.load(now)?.profile.is_none());
-/// let learnt = Profile::new(Machine { key: "a1b2".into(), devices: vec![] }, "0.1.0", now);
+/// let learnt = Profile::new(Hardware { key: "a1b2".into(), devices: vec![] }, "0.1.0", now);
 /// let merged = file.save(&learnt, now)?.profile;
 /// assert_eq!(file.load(now)?.profile, Some(merged));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -132,7 +132,7 @@ impl ProfileFile {
 
     /// The profile of this machine in a folder that it may share with others. A `profile.toml` of this machine there,
     /// from when all shared that one, is taken over.
-    pub fn of_machine_in(folder: impl Into<PathBuf>, machine: &Machine) -> Self {
+    pub fn of_machine_in(folder: impl Into<PathBuf>, machine: &Hardware) -> Self {
         let machines = Machines::new(folder.into(), machine);
         Self { path: machines.path(), lock_wait: LOCK_WAIT, machines: Some(machines) }
     }
@@ -141,7 +141,7 @@ impl ProfileFile {
     ///
     /// # Errors
     /// [`ProfileFileError::NoCacheFolder`] if the platform names none.
-    pub fn in_cache(machine: &Machine) -> Result<Self> {
+    pub fn in_cache(machine: &Hardware) -> Result<Self> {
         let folders = etcetera::choose_base_strategy().map_err(|_| ProfileFileError::NoCacheFolder)?;
         Ok(Self::of_machine_in(folders.cache_dir().join("plimsoll"), machine))
     }

@@ -73,7 +73,7 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use plimsoll_core::profile::{Cell, CellKey, DeviceSummary, FailedCell, Machine, UnsupportedCell};
+    use plimsoll_core::profile::{Cell, CellKey, DeviceSummary, FailedCell, Hardware, UnsupportedCell};
     use plimsoll_core::{Bytes, DeviceKind, MemoryMoment, Nanos};
     use proptest::prelude::*;
 
@@ -81,9 +81,9 @@ mod tests {
 
     const NOW: UnixSeconds = UnixSeconds(1_760_000_000);
 
-    fn machine() -> Machine {
+    fn machine() -> Hardware {
         let cpu = DeviceSummary { name: "Ryzen \"9\"".into(), kind: DeviceKind::Cpu, driver: String::new() };
-        Machine { key: "a1b2c3".into(), devices: vec![cpu] }
+        Hardware { key: "a1b2c3".into(), devices: vec![cpu] }
     }
 
     fn profile(runs: &[(u64, u64)]) -> Profile {

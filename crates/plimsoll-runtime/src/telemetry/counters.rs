@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::event::{End, Event, FaultKind, GrantEdge, GrantEnd, What};
@@ -21,17 +22,24 @@ pub const ROWS_MAX: usize = DeviceSet::LIMIT * Ladder::LIMIT;
 /// Counts what happens; a handle that is cheap to clone.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Shutdown, Task, telemetry::Counters, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Shutdown, Task, telemetry::Counters, workload};
 /// let counters = Counters::new();
 /// let orchestrator = Orchestrator::builder().cpu(2).listener(counters.listener()).build();
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
 /// orchestrator.run(&square, Task::new(12))?;
 /// orchestrator.shutdown(Shutdown::Cancel);
 /// assert_eq!(counters.snapshot().tasks.done, 1);
-/// # Ok::<(), plimsoll_runtime::TaskFailure>(())
+/// # Ok::<(), plimsoll::TaskFailure>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Counters(Arc<Mutex<Totals>>);
+
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counters").field("tasks", &self.snapshot().tasks).finish_non_exhaustive()
+    }
+}
 
 impl Counters {
     /// All at zero.

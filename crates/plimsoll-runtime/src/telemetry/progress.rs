@@ -3,6 +3,7 @@
 //! Invariant: keeps at most [`SAMPLES_MAX`] samples, however long the work takes.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::event::{End, Event, What};
@@ -21,7 +22,8 @@ const SAMPLE_EVERY: Nanos = Nanos::millis(250);
 /// Follows how far along the work is; a handle that is cheap to clone.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Shutdown, Task, telemetry::Progress, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Shutdown, Task, telemetry::Progress, workload};
 /// let progress = Progress::new();
 /// progress.expect_total(3);
 /// let orchestrator = Orchestrator::builder().cpu(1).listener(progress.listener()).build();
@@ -33,6 +35,12 @@ const SAMPLE_EVERY: Nanos = Nanos::millis(250);
 /// ```
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Mutex<Pace>>);
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
 
 impl Progress {
     /// Nothing done, total unknown.

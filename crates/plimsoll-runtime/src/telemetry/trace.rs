@@ -17,6 +17,7 @@ mod recorder;
 mod whereabouts;
 mod wire;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ use recorder::Recorder;
 /// asked to [`finish`](TraceHandle::finish), or when both halves are gone.
 ///
 /// ```
-/// use plimsoll_runtime::{Orchestrator, Shutdown, Task, telemetry::TraceWriter, workload};
+/// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }
+/// use plimsoll::{Orchestrator, Shutdown, Task, telemetry::TraceWriter, workload};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("trace.json");
 /// let (writer, trace) = TraceWriter::create(&path, ["this CPU"])?;
@@ -51,8 +53,20 @@ use recorder::Recorder;
 #[must_use = "a trace that hears nothing stays empty"]
 pub struct TraceWriter(Arc<Mutex<Recorder>>);
 
+impl fmt::Debug for TraceWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceWriter").finish_non_exhaustive()
+    }
+}
+
 /// The half of a trace that ends it.
 pub struct TraceHandle(Arc<Mutex<Recorder>>);
+
+impl fmt::Debug for TraceHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceHandle").finish_non_exhaustive()
+    }
+}
 
 /// What a trace holds.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize)]

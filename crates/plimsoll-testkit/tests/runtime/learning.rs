@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_core::profile::{Cell, CellKey, FailedCell, Machine, Profile};
+use plimsoll_core::profile::{Cell, CellKey, FailedCell, Hardware, Profile};
 use plimsoll_core::{Bytes, Fault, MemoryMoment, Nanos, Refusal, Setback, TaskError, UnixSeconds};
 use plimsoll_runtime::probe::workloads::SumWork;
 use plimsoll_runtime::profile_file::ProfileFile;
@@ -15,8 +15,8 @@ use crate::scripted::{FIRST, Piece, Scripted, as_device, gpu_then_cpu, virtual_g
 
 const DAY_S: u64 = 86_400;
 
-fn machine(key: &str) -> Machine {
-    Machine { key: key.to_owned(), devices: vec![] }
+fn machine(key: &str) -> Hardware {
+    Hardware { key: key.to_owned(), devices: vec![] }
 }
 
 /// A folder of its own, and a profile in it.

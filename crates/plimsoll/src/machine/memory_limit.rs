@@ -71,7 +71,7 @@ pub enum ParseMemoryLimitError {
     #[error("a limit is missing; write a size for every device (8GiB) or device by device (gpu0=2GiB,cpu=4GiB)")]
     Missing,
     /// Nothing runs in no memory.
-    #[error("a limit of 0 leaves nothing to work with; leave GPUs out with --no-gpu or PLIMSOLL_NO_GPU=1")]
+    #[error("a limit of 0 leaves nothing to work with; leave GPUs out with PLIMSOLL_NO_GPU=1")]
     Zero,
     /// The same device, or every device, has two limits.
     #[error("{0} has two limits; write one")]
@@ -161,7 +161,7 @@ mod tests {
         assert!(said("1GiB,").contains("a limit is missing"));
         assert!(said("a lot").contains("for example 64MiB"));
         assert!(said("card=1GiB").contains("write cpu, gpu0, gpu1"));
-        assert!(said("0").contains("--no-gpu"));
+        assert!(said("0").contains("PLIMSOLL_NO_GPU"));
         assert_eq!(said("gpu0=1GiB,GPU0=2GiB"), "gpu0 has two limits; write one");
         assert_eq!(said("1GiB,2GiB"), "every device has two limits; write one");
     }

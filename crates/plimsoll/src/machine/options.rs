@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 
-use plimsoll_wgpu::OpenOptions;
+use crate::gpus;
 
 use super::memory_limit::{MemoryLimit, ParseMemoryLimitError};
 
@@ -83,7 +83,7 @@ pub enum SettingError {
 
 impl MachineOptions {
     /// Logical devices of one card at most.
-    pub const LOGICAL_GPUS_MAX: usize = OpenOptions::LOGICAL_LIMIT;
+    pub const LOGICAL_GPUS_MAX: usize = gpus::PARTS_MAX;
 
     /// What the environment asks for: `PLIMSOLL_MEMORY_LIMIT`, `PLIMSOLL_NO_GPU` and `PLIMSOLL_SOFTWARE_GPU`. If both
     /// of the latter are on, no GPU is used. An empty variable counts as none.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use plimsoll::profile;
-use plimsoll_core::profile::Machine;
+use plimsoll_core::profile::Hardware;
 use plimsoll_runtime::profile_file::{ProfileFile, Warning};
 use plimsoll_runtime::today;
 
@@ -82,7 +82,7 @@ fn clear(file: &ProfileFile) -> Ended {
     }
 }
 
-fn forget(file: &ProfileFile, hardware: &Machine, workload: Option<&str>) -> Ended {
+fn forget(file: &ProfileFile, hardware: &Hardware, workload: Option<&str>) -> Ended {
     let forgotten = file.forget_failures(profile::origin(hardware), workload, today()).map_err(Stop::failed)?;
     let of = workload.map_or_else(String::new, |workload| format!(" of {workload}"));
     match forgotten {
@@ -92,7 +92,7 @@ fn forget(file: &ProfileFile, hardware: &Machine, workload: Option<&str>) -> End
     }
 }
 
-fn import(file: &ProfileFile, hardware: &Machine, from: &std::path::Path) -> Ended {
+fn import(file: &ProfileFile, hardware: &Hardware, from: &std::path::Path) -> Ended {
     let imported = file.import(from, profile::origin(hardware), today()).map_err(Stop::failed)?;
     warn_of(&imported.warnings);
     let cells = imported.profile.cells().len();

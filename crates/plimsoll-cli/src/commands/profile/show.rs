@@ -3,7 +3,7 @@
 use clap::Args as ClapArgs;
 use comfy_table::{Cell as TableCell, CellAlignment};
 use plimsoll::machine::{Listed, Machine};
-use plimsoll_core::profile::{Cell, CellKey, Freshness, Machine as Hardware, Measured, Profile, Stale};
+use plimsoll_core::profile::{Cell, CellKey, Freshness, Hardware, Measured, Profile, Stale};
 use plimsoll_core::{Nanos, UnixSeconds};
 use plimsoll_runtime::profile_file::ProfileFile;
 use plimsoll_runtime::{SOFTWARE, today};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::profile::{CellKey, FailedCell, Machine, Profile, UnsupportedCell};
+use crate::profile::{CellKey, FailedCell, Hardware, Profile, UnsupportedCell};
 use crate::scheduler::Candidate;
 use crate::{Ailment, MemoryMoment, Refusal, TaskError, UnixSeconds};
 
@@ -35,7 +35,7 @@ fn device_names() -> Vec<String> {
 
 /// What a scheduler learnt, as it is saved.
 fn saved(scheduler: &mut Scheduler<Nothing>, now: Moment) -> Profile {
-    let mut profile = Profile::new(Machine { key: "k".into(), devices: vec![] }, env!("CARGO_PKG_VERSION"), TODAY);
+    let mut profile = Profile::new(Hardware { key: "k".into(), devices: vec![] }, env!("CARGO_PKG_VERSION"), TODAY);
     scheduler.save(now, TODAY, &mut profile, &device_names());
     profile
 }
@@ -263,7 +263,7 @@ fn after_forgetting_the_next_task_is_chosen_for_anew() {
 #[test]
 fn what_an_earlier_process_saw_fail_is_forgotten_before_it_is_used() {
     let key = CellKey::new("w", "gpu", "the gpu");
-    let mut profile = Profile::new(Machine { key: "k".into(), devices: vec![] }, env!("CARGO_PKG_VERSION"), TODAY);
+    let mut profile = Profile::new(Hardware { key: "k".into(), devices: vec![] }, env!("CARGO_PKG_VERSION"), TODAY);
     let failed = FailedCell::out_of_memory(key, 1, Bytes(1), MemoryMoment::Run, env!("CARGO_PKG_VERSION"), TODAY);
     profile.failures_mut().remember(failed.unwrap());
     let (mut remembers, spec) = restarted(&profile, 1);

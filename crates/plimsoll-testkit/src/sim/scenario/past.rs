@@ -2,7 +2,7 @@
 //! Never trusts what it saves: it goes through the shape that lies on disk.
 
 use plimsoll_core::UnixSeconds;
-use plimsoll_core::profile::{Machine, Profile};
+use plimsoll_core::profile::{Hardware, Profile};
 use plimsoll_core::scheduler::Config;
 
 use super::{Scenario, register};
@@ -44,7 +44,7 @@ impl Scenario {
         self.arrivals(&mut world, &workloads, TASKS);
         // What the earlier life did wrong is another seed's to find; this one wants what it learnt.
         let _ = world.run();
-        let machine = Machine { key: "a box".into(), devices: Vec::new() };
+        let machine = Hardware { key: "a box".into(), devices: Vec::new() };
         let mut profile = Profile::new(machine, &config.software, THEN);
         let now = world.now();
         world.scheduler().save(now, THEN, &mut profile, &names);

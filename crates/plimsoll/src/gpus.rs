@@ -1,0 +1,63 @@
+//! The GPUs of this machine; there are none where the crate was built without the feature `gpu`.
+//! Never opens one unasked.
+
+use std::sync::Arc;
+
+#[cfg(feature = "gpu")]
+use plimsoll_core::Bytes;
+use plimsoll_core::Fault;
+use plimsoll_runtime::Device;
+
+#[cfg(feature = "gpu")]
+pub(crate) use plimsoll_wgpu::{FoundGpu, discover};
+
+/// A part of a card that was opened, or could not be yet.
+pub(crate) type OpenedPart = (Arc<dyn Device>, Result<(), Fault>);
+
+/// Parts that a card is divided into at most.
+#[cfg(feature = "gpu")]
+pub(crate) const PARTS_MAX: usize = plimsoll_wgpu::OpenOptions::LOGICAL_LIMIT;
+#[cfg(not(feature = "gpu"))]
+pub(crate) const PARTS_MAX: usize = 16;
+
+/// Opens a card in so many parts under one limit.
+#[cfg(feature = "gpu")]
+pub(crate) fn open(found: &FoundGpu, parts: usize, limit: Option<Bytes>) -> Vec<OpenedPart> {
+    let how = plimsoll_wgpu::OpenOptions::default().with_logical(parts).with_memory_limit(limit);
+    let devices = found.devices(&how).into_iter();
+    devices.map(|device| (Arc::clone(&device) as Arc<dyn Device>, device.opened())).collect()
+}
+
+#[cfg(not(feature = "gpu"))]
+pub(crate) use none::{FoundGpu, discover, open};
+
+#[cfg(not(feature = "gpu"))]
+mod none {
+    use plimsoll_core::Bytes;
+    use plimsoll_runtime::Nature;
+
+    /// A card: there is none.
+    pub(crate) enum FoundGpu {}
+
+    impl FoundGpu {
+        pub(crate) fn nature(&self) -> Nature {
+            match *self {}
+        }
+
+        pub(crate) fn name(&self) -> &str {
+            match *self {}
+        }
+
+        pub(crate) fn driver(&self) -> &str {
+            match *self {}
+        }
+    }
+
+    pub(crate) fn discover() -> Vec<FoundGpu> {
+        Vec::new()
+    }
+
+    pub(crate) fn open(found: &FoundGpu, _: usize, _: Option<Bytes>) -> Vec<super::OpenedPart> {
+        match *found {}
+    }
+}
