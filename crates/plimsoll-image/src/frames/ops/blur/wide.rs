@@ -11,7 +11,6 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use crate::frames::graph::{Graph, Plane};
 use crate::frames::ops::scale::{Windows, weigh_across, weigh_down};
-use crate::image::Size;
 
 /// The narrowest deviation that is worth it, in samples.
 pub(super) const WIDE_MIN: f64 = 5.0;
