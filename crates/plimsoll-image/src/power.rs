@@ -28,10 +28,14 @@ pub(crate) fn exp2(x: f32) -> f32 {
     let rounded = x + ROUND;
     let whole = rounded.to_bits().wrapping_sub(ROUND.to_bits());
     let f = x - (rounded - ROUND);
-    let poly = 1.0
-        + f * (LN_2
-            + f * (0.240_226_5 + f * (0.055_504_11 + f * (0.009_618_13 + f * (0.001_333_36 + f * 0.000_154_03)))));
-    f32::from_bits(poly.to_bits().wrapping_add(whole << 23))
+    f32::from_bits(exp2_near_zero(f).to_bits().wrapping_add(whole << 23))
+}
+
+/// As [`exp2`], to the bit, for `x` between -1/2 and 1/2; beyond, less and less exact.
+#[inline(always)]
+pub(crate) fn exp2_near_zero(x: f32) -> f32 {
+    1.0 + x
+        * (LN_2 + x * (0.240_226_5 + x * (0.055_504_11 + x * (0.009_618_13 + x * (0.001_333_36 + x * 0.000_154_03)))))
 }
 
 /// A positive float to a power.
@@ -67,6 +71,14 @@ mod tests {
                 assert!((got / wanted - 1.0).abs() < 1e-5, "{x} to the power of {power}: {got}, not {wanted}");
                 x *= 1.000_37;
             }
+        }
+    }
+
+    #[test]
+    fn near_zero_it_is_the_same_power_of_two() {
+        for step in -5000..=5000 {
+            let x = step as f32 / 10_000.0;
+            assert_eq!(exp2_near_zero(x), exp2(x), "2^{x}");
         }
     }
 

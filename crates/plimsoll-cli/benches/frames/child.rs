@@ -5,9 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
 /// Bytes of output kept to be compared: the first few frames.
-const KEPT: usize = 16 << 20;
-/// How often memory and processor time are looked at.
+const KEPT: usize = 26 << 20;
+/// How often memory is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Linux counts processor time in hundredths of a second for user programs.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -44,15 +46,16 @@ fn read_all(from: &mut impl Read) -> Vec<u8> {
     kept
 }
 
-/// Processor time and memory as last seen before the end.
+/// Processor time, and memory as last seen before the end. A process that has ended and was not waited for still tells
+/// what it took.
 fn watch(child: &mut Child) -> (f64, u64) {
-    let (mut cpu, mut peak) = (0.0, 0);
-    while child.try_wait().expect("it is our child").is_none() {
-        cpu = cpu_seconds(child.id()).unwrap_or(cpu);
+    let (id, mut peak) = (Pid::from_child(child), 0);
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    while waitid(WaitId::Pid(id), look).expect("it is our child").is_none() {
         peak = peak.max(peak_bytes(child.id()).unwrap_or(0));
         thread::sleep(LOOK_EVERY);
     }
-    (cpu, peak)
+    (cpu_seconds(child.id()).unwrap_or(0.0), peak)
 }
 
 /// The 14th and 15th field of `/proc/PID/stat`, counted after the name, which may hold blanks.

@@ -10,12 +10,16 @@ use plimsoll::image::frames::stream::Y4mReader;
 use plimsoll::image::frames::{Chain, ChainWorkload};
 
 use crate::child::{self, Measured};
-use crate::{CHAIN, CHAIN_OF_FFMPEG, plimsoll};
+use crate::plimsoll;
+use crate::table::{Input, LOGO};
+
+/// Threads that ffmpeg may use, for its filters too.
+const FFMPEG_THREADS: &str = "2";
 
 /// Who makes frames.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// ffmpeg with all cores.
+    /// ffmpeg with two threads.
     Ffmpeg,
     /// One frame after the other on one device of one core.
     PlainLoop,
@@ -23,37 +27,50 @@ pub(crate) enum Side {
     Ours,
 }
 
+/// One chain, as we write it and as ffmpeg does.
+#[derive(Copy, Clone)]
+pub(crate) struct Chains {
+    pub(crate) ours: &'static str,
+    pub(crate) theirs: &'static str,
+}
+
 impl Side {
     pub(crate) const ALL: [Self; 3] = [Self::Ffmpeg, Self::PlainLoop, Self::Ours];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Ffmpeg => "ffmpeg -vf scale,gblur, all cores",
+            Self::Ffmpeg => "ffmpeg -vf, 2 threads",
             Self::PlainLoop => "plain loop, one device, one core",
             Self::Ours => "plimsoll frames --no-gpu",
         }
     }
 
-    /// Runs this side in a new process.
-    pub(crate) fn measure(self, input: &Path) -> Measured {
-        child::measure(&mut self.command(input))
+    /// Runs this side in a new process, in the folder where the input is.
+    pub(crate) fn measure(self, chains: Chains, input: &Path) -> Measured {
+        let folder = input.parent().expect("inputs lie in a folder");
+        child::measure(self.command(chains, input).current_dir(folder))
     }
 
-    fn command(self, input: &Path) -> Command {
+    fn command(self, chains: Chains, input: &Path) -> Command {
         match self {
             Self::Ffmpeg => {
                 let mut command = ffmpeg();
-                command.arg("-i").arg(input).args(["-vf", CHAIN_OF_FFMPEG, "-f", "yuv4mpegpipe", "-"]);
+                command.args(["-filter_threads", FFMPEG_THREADS, "-threads", FFMPEG_THREADS]).arg("-i").arg(input);
+                command.args(["-vf", chains.theirs, "-strict", "-1", "-f", "yuv4mpegpipe", "-"]);
                 command
             }
             Self::PlainLoop => {
                 let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
-                command.arg("--plain-loop").arg(input);
+                command.args(["--plain-loop", chains.ours]).arg(input);
                 command
             }
             Self::Ours => {
                 let mut command = Command::new(plimsoll());
-                command.args(["frames", "--no-gpu", "--op", CHAIN]).arg(input).arg("-");
+                command.args(["frames", "--no-gpu", "--op", chains.ours]);
+                if chains.ours.contains("tonemap") {
+                    command.args(["--matrix", "2020"]);
+                }
+                command.arg(input).arg("-");
                 command
             }
         }
@@ -67,22 +84,30 @@ pub(crate) fn ffmpeg() -> Command {
 }
 
 /// Moving colour bars and text with noise in them, so that nothing is the same from frame to frame.
-pub(crate) fn make_input(folder: &Path, frames: usize) -> PathBuf {
-    let path = folder.join("input.y4m");
-    let picture = "testsrc2=size=1920x1080:rate=30,noise=alls=12:allf=t,format=yuv420p";
-    let made = ffmpeg()
-        .args(["-f", "lavfi", "-i", picture, "-frames:v", &frames.to_string(), "-f", "yuv4mpegpipe"])
-        .arg(&path)
-        .status();
-    let made = made.expect("ffmpeg is needed: `apt-get install ffmpeg`, or `cargo xtask test` once");
-    assert!(made.success(), "ffmpeg could not make the frames");
+pub(crate) fn make_input(folder: &Path, input: Input, frames: usize) -> PathBuf {
+    let path = folder.join(input.name()).with_extension("y4m");
+    let (size, format) = (input.size(), input.pixel_format());
+    let picture = format!("testsrc2=size={size}:rate=30,noise=alls=12:allf=t,format=yuv420p,format={format}");
+    let frames = input.frames(frames).to_string();
+    made(ffmpeg().args(["-f", "lavfi", "-i", &picture, "-frames:v", &frames]).args(["-strict", "-1"]).arg(&path));
     path
 }
 
+/// A picture that is partly transparent.
+pub(crate) fn make_logo(folder: &Path) {
+    let picture = "testsrc2=size=400x200,format=rgba,colorchannelmixer=aa=0.6";
+    made(ffmpeg().args(["-f", "lavfi", "-i", picture, "-frames:v", "1"]).arg(folder.join(LOGO)));
+}
+
+fn made(command: &mut Command) {
+    let status = command.status().expect("ffmpeg is needed: `apt-get install ffmpeg`, or `cargo xtask test` once");
+    assert!(status.success(), "ffmpeg could not make the frames");
+}
+
 /// Reads, works and writes one after the other: what people write first.
-pub(crate) fn plain_loop(input: &Path) {
+pub(crate) fn plain_loop(chain: &str, input: &Path) {
     let orchestrator = Orchestrator::builder().cpu(1).build();
-    let chain: Chain = CHAIN.parse().expect("a chain");
+    let chain: Chain = chain.parse().expect("a chain");
     let chain = orchestrator.register(ChainWorkload::new(chain));
     let frames = Y4mReader::open(File::open(input).expect("the input is there")).expect("a stream");
     let mut out = BufWriter::new(io::stdout().lock());

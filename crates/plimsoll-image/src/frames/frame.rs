@@ -61,6 +61,17 @@ impl Frame {
         Ok(Self { format, bytes: Arc::new(bytes) })
     }
 
+    /// The same samples, without a copy, as those of another format.
+    ///
+    /// # Errors
+    /// As [`Frame::new`].
+    pub(crate) fn with_format(&self, format: Format) -> Result<Self, FrameRefused> {
+        match self.bytes.len() == format.frame_bytes() {
+            true => Ok(Self { format, bytes: Arc::clone(&self.bytes) }),
+            false => Err(FrameRefused::Bytes { format, got: self.bytes.len() }),
+        }
+    }
+
     /// What its samples stand for.
     pub fn format(&self) -> Format {
         self.format

@@ -216,6 +216,12 @@ impl Session<ChainWorkload> for HostSession {
         let given = given(&self.planned, input, context)?;
         let views = given.into_iter().map(|buffer| context.backend.view(buffer)).collect::<Result<Vec<_>, _>>()?;
         let given: Vec<&[f32]> = views.iter().map(View::floats).collect();
+        if let Some(frame) = &input.frame
+            && plan.first().is_none()
+            && self.work.leaves(frame.format(), frame.bytes())
+        {
+            return frame.with_format(plan.output).map_err(Fault::work);
+        }
         let program = plan.last(input.has_others());
         let frame = input.frame.as_ref().map(Frame::bytes);
         let bytes = self.work.frame(program, frame, &given, context.cancellation)?;

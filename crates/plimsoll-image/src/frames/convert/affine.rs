@@ -57,7 +57,7 @@ impl Pass for AffinePass {
     }
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 pub(super) fn mix(row: &[f32; 4], first: &[f32], second: &[f32], third: &[f32], out: &mut [f32]) {
     let [of_first, of_second, of_third, constant] = *row;
     for (((out, first), second), third) in out.iter_mut().zip(first).zip(second).zip(third) {

@@ -157,7 +157,7 @@ fn weigh(weights: &Weights, taps: [f32; 4]) -> f32 {
     weights[0] * taps[0] + weights[1] * taps[1] + weights[2] * taps[2] + weights[3] * taps[3]
 }
 
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn down(weights: &Weights, above: &[f32], here: &[f32], below: &[f32], after: &[f32], out: &mut [f32]) {
     let taps = above.iter().zip(here).zip(below).zip(after);
     for (out, (((above, here), below), after)) in out.iter_mut().zip(taps) {

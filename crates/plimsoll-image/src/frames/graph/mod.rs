@@ -2,11 +2,13 @@
 //! whole planes; `host/` pulls rows through all of them, so that the CPU keeps them in its cache.
 //! Invariant: a pass stands after the passes it reads from.
 
+mod codes;
 mod pass;
 mod rows;
 
 use smallvec::SmallVec;
 
+pub(crate) use self::codes::{Move, OnCodes, Windows};
 use self::pass::WithTable;
 pub(crate) use self::pass::{AnyPass, Pass, twin};
 pub(crate) use self::rows::{Rows, RowsMut};

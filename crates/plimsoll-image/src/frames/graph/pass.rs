@@ -8,6 +8,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 use plimsoll_runtime::{Kernel, Twin};
 
+use super::codes::OnCodes;
 use super::rows::{Rows, RowsMut};
 use crate::image::Size;
 
@@ -37,6 +38,11 @@ pub(crate) trait Pass: Pod + Send + Sync + fmt::Debug {
     /// One that looks anywhere gives `0..height`, one that looks nowhere an empty range.
     fn reach(&self, _table: &[f32], rows: Range<u32>) -> Range<u32> {
         rows
+    }
+
+    /// What it does to codes, where it can be said without numbers; `None`, if the pass does not say.
+    fn on_codes<'a>(&self, _table: &'a [f32]) -> Option<OnCodes<'a>> {
+        None
     }
 
     /// Computes output rows. Each function of rows that takes long is `#[autoversion]`ed.
@@ -70,6 +76,7 @@ pub(crate) trait AnyPass: Send + Sync + fmt::Debug {
     fn table(&self) -> &[f32];
     fn output(&self) -> Size;
     fn reach(&self, rows: Range<u32>) -> Range<u32>;
+    fn on_codes(&self) -> Option<OnCodes<'_>>;
     fn rows(&self, rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]);
 }
 
@@ -99,6 +106,10 @@ impl<P: Pass> AnyPass for WithTable<P> {
 
     fn reach(&self, rows: Range<u32>) -> Range<u32> {
         self.pass.reach(&self.table, rows)
+    }
+
+    fn on_codes(&self) -> Option<OnCodes<'_>> {
+        self.pass.on_codes(&self.table)
     }
 
     fn rows(&self, rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

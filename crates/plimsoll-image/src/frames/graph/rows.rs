@@ -23,6 +23,16 @@ impl<'a> Rows<'a> {
         Self { samples, width, held: samples.len() / width }
     }
 
+    /// All rows that are held, in no order that is told.
+    pub(crate) fn held(&self) -> &'a [f32] {
+        self.samples
+    }
+
+    /// Where row `y` of the plane begins among them.
+    pub(crate) fn start_of(&self, y: u32) -> usize {
+        y as usize % self.held * self.width
+    }
+
     /// Row `y` of the plane.
     #[inline]
     pub(crate) fn row(&self, y: u32) -> &'a [f32] {

@@ -1,14 +1,23 @@
-//! A program on the CPU: rows are pulled through all passes at once, so that they stay in the core's cache.
-//! Never starts a thread: one frame, one core. Invariant: the rows are those of the kernels' twins, bit for bit.
+//! A program on the CPU: rows are pulled through all passes at once, so that they stay in the core's cache. What is made
+//! of codes alone (`routes.rs`) never becomes numbers.
+//! Never starts a thread: one frame, one core. Invariant: the rows are those of the kernels' twins, bit for bit; scaled
+//! codes of 8 bits are at most one away (`fixed.rs`).
 
+mod fixed;
+mod lanes;
+mod moves;
+mod routes;
 mod walk;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use archmage::autoversion;
 use plimsoll_core::{Bytes, Fault};
 use plimsoll_runtime::Cancellation;
 use smallvec::SmallVec;
 
+use self::routes::Routes;
 use self::walk::{Visit, Walk, rows_held};
 use super::format::{Colour, Format};
 use super::graph::{Node, Plane, Rows, RowsMut};
@@ -19,37 +28,64 @@ use crate::image::Size;
 /// Planes of numbers, as a frame's first part leaves them.
 pub(super) type HostPlanes = Vec<Vec<f32>>;
 
-/// A program's memory on the CPU: for each node a ring of rows for each plane it gives.
+/// A program's memory on the CPU: for each node a ring of rows for each plane it gives, but for those on the way to
+/// planes that are made of codes.
 pub(super) struct HostWork {
+    routes: Routes,
+    /// Results that are made of numbers.
+    walked: Vec<usize>,
     rings: Vec<Vec<Vec<f32>>>,
 }
 
 /// How much memory a program takes on the CPU: that of its rings and tables, and that of its result. Tables lie in the
 /// plan, which all sessions of a format share; counting them with each never promises too little.
 pub(super) fn bytes(program: &Program) -> (Bytes, Bytes) {
-    let rings: u64 = ring_samples(program).map(|(planes, samples)| planes as u64 * samples as u64 * 4).sum();
+    let routes = Routes::find(program);
+    let samples = ring_samples(program, &walked(program, &routes));
+    let rings: u64 = samples.iter().map(|(planes, samples)| *planes as u64 * *samples as u64 * 4).sum();
     let result = match program.to {
+        Some(_) if routes.are_idle() => 0,
         Some(format) => format.frame_bytes() as u64,
         None => program.results.iter().map(|plane| program.graph.size_of(*plane).pixels() * 4).sum(),
     };
-    (Bytes(rings + program.graph.table_bytes()), Bytes(result))
+    (Bytes(rings + routes.bytes() + program.graph.table_bytes()), Bytes(result))
+}
+
+/// The results that are made of numbers.
+fn walked(program: &Program, routes: &Routes) -> Vec<usize> {
+    (0..program.results.len()).filter(|result| !routes.lead_to(*result)).collect()
 }
 
 /// For each node, how many planes it gives and how many samples a ring of each holds.
-fn ring_samples(program: &Program) -> impl Iterator<Item = (usize, usize)> {
+fn ring_samples(program: &Program, walked: &[usize]) -> Vec<(usize, usize)> {
     let is_given = |node: &Node| matches!(node, Node::Source { .. }) && program.from.is_none();
-    let nodes = program.graph.nodes().iter().zip(rows_held(program));
-    nodes.map(move |(node, held)| {
+    let nodes = program.graph.nodes().iter().zip(rows_held(program, walked));
+    let samples = nodes.map(|(node, held)| {
         let Size { width, height } = node.size();
         let rows = if is_given(node) { 0 } else { held.min(height) };
         (node.outputs(), rows as usize * width as usize)
-    })
+    });
+    samples.collect()
 }
 
 impl HostWork {
     pub(super) fn open(program: &Program) -> Self {
         let ring = |(planes, samples)| vec![vec![0.0; samples]; planes];
-        Self { rings: ring_samples(program).map(ring).collect() }
+        let routes = Routes::find(program);
+        let walked = walked(program, &routes);
+        let rings = ring_samples(program, &walked).into_iter().map(ring).collect();
+        Self { routes, walked, rings }
+    }
+
+    /// Whether a frame comes out as it goes in.
+    pub(super) fn leaves(&self, format: Format, frame: &[u8]) -> bool {
+        self.routes.are_idle() && !has_codes_above(format, frame)
+    }
+
+    /// Whether every plane is made of codes alone.
+    #[cfg(test)]
+    pub(super) fn walks_nothing(&self) -> bool {
+        self.walked.is_empty()
     }
 
     /// Leaves nothing useful in the rings.
@@ -68,6 +104,12 @@ impl HostWork {
     ) -> Result<Vec<u8>, Fault> {
         let to = program.to.ok_or_else(|| Fault::work("this part of the chain ends in planes"))?;
         let mut taker = ToFrame { format: to, bytes: vec![0; to.frame_bytes()], firsts: first_bytes(to) };
+        if let (Some(from), Some(frame)) = (program.from, frame)
+            && self.walked.len() < program.results.len()
+        {
+            cancellation.check()?;
+            self.routes.run(&program.graph, (from, &bounded(from, frame)), (to, &mut taker.bytes));
+        }
         self.run(program, frame, given, cancellation, &mut taker)?;
         Ok(taker.bytes)
     }
@@ -94,11 +136,30 @@ impl HostWork {
         taker: &mut dyn Take,
     ) -> Result<(), Fault> {
         let mut working = Working { rings: &mut self.rings, program, frame, given, cancellation, taker };
-        match Walk::new(program).run(program, &mut working) {
+        match Walk::new(program).run(program, &self.walked, &mut working) {
             true => Ok(()),
             false => Err(Fault::Cancelled),
         }
     }
+}
+
+/// A frame whose codes are all codes: above the highest there are none, and numbers above 1 are cut off too.
+fn bounded(format: Format, frame: &[u8]) -> Cow<'_, [u8]> {
+    if !has_codes_above(format, frame) {
+        return Cow::Borrowed(frame);
+    }
+    let codes = frame.as_chunks().0.iter().map(|code| u16::from_le_bytes(*code).min(format.code_max()));
+    Cow::Owned(codes.flat_map(u16::to_le_bytes).collect())
+}
+
+fn has_codes_above(format: Format, frame: &[u8]) -> bool {
+    // Eight and sixteen bits hold nothing else.
+    format.depth() % 8 != 0 && highest(frame.as_chunks().0) > format.code_max()
+}
+
+#[autoversion(v4, v3)]
+fn highest(codes: &[[u8; 2]]) -> u16 {
+    codes.iter().fold(0, |highest, code| highest.max(u16::from_le_bytes(*code)))
 }
 
 /// Where rows of results go.

@@ -33,17 +33,18 @@ impl Walk {
         Self { done: vec![0; program.graph.nodes().len()], taken: vec![0; program.results.len()] }
     }
 
-    /// Walks to the last row. All results come on together, so that none has to wait long for its rows to be taken.
-    /// Says whether it got there.
-    pub(super) fn run(mut self, program: &Program, visit: &mut impl Visit) -> bool {
-        let heights: Vec<u32> = program.results.iter().map(|plane| program.graph.size_of(*plane).height).collect();
-        let steps = heights.iter().max().map_or(0, |tallest| tallest.div_ceil(BAND));
+    /// Walks to the last row of these results. All come on together, so that none has to wait long for its rows to be
+    /// taken. Says whether it got there.
+    pub(super) fn run(mut self, program: &Program, results: &[usize], visit: &mut impl Visit) -> bool {
+        let height = |result: &usize| program.graph.size_of(program.results[*result]).height;
+        let heights: Vec<(usize, u32)> = results.iter().map(|result| (*result, height(result))).collect();
+        let steps = heights.iter().map(|(_, height)| height.div_ceil(BAND)).max().unwrap_or(0);
         for step in 1..=steps {
             if !visit.goes_on() {
                 return false;
             }
-            for (result, height) in heights.iter().enumerate() {
-                let upto = (u64::from(*height) * u64::from(step)).div_ceil(u64::from(steps)) as u32;
+            for (result, height) in heights.iter().copied() {
+                let upto = (u64::from(height) * u64::from(step)).div_ceil(u64::from(steps)) as u32;
                 self.advance(&program.graph, program.results[result].node, upto, visit);
                 visit.take(result, self.taken[result]..upto);
                 self.taken[result] = upto;
@@ -71,17 +72,18 @@ impl Walk {
     }
 }
 
-/// The rows that a ring of each node has to hold, found by walking without computing.
-pub(super) fn rows_held(program: &Program) -> Vec<u32> {
+/// The rows that a ring of each node has to hold for these results, found by walking without computing.
+pub(super) fn rows_held(program: &Program, results: &[usize]) -> Vec<u32> {
     let nodes = program.graph.nodes();
     let mut rings = RingPlan {
         held: vec![0; nodes.len()],
         needs: nodes.iter().map(needs).collect(),
-        readers: readers(program),
+        readers: readers(program, results),
         program,
+        results,
         taken: vec![0; program.results.len()],
     };
-    Walk::new(program).run(program, &mut rings);
+    Walk::new(program).run(program, results, &mut rings);
     rings.held
 }
 
@@ -98,17 +100,25 @@ fn needs(node: &Node) -> Vec<u32> {
     needs
 }
 
-/// For each node, those that read from it.
-fn readers(program: &Program) -> Vec<Vec<usize>> {
-    let mut readers = vec![Vec::new(); program.graph.nodes().len()];
-    for (reader, node) in program.graph.nodes().iter().enumerate() {
-        node.inputs().iter().for_each(|input| readers[input.node].push(reader));
+/// For each node, those that read from it on the way to these results.
+fn readers(program: &Program, results: &[usize]) -> Vec<Vec<usize>> {
+    let nodes = program.graph.nodes();
+    let (mut readers, mut is_needed) = (vec![Vec::new(); nodes.len()], vec![false; nodes.len()]);
+    results.iter().for_each(|result| is_needed[program.results[*result].node] = true);
+    for (reader, node) in nodes.iter().enumerate().rev() {
+        if is_needed[reader] {
+            for input in node.inputs() {
+                is_needed[input.node] = true;
+                readers[input.node].push(reader);
+            }
+        }
     }
     readers
 }
 
 struct RingPlan<'a> {
     program: &'a Program,
+    results: &'a [usize],
     held: Vec<u32>,
     needs: Vec<Vec<u32>>,
     readers: Vec<Vec<usize>>,
@@ -124,8 +134,8 @@ impl RingPlan<'_> {
             let band = walk.done[*reader].div_ceil(BAND);
             self.needs[*reader].get(band as usize).copied()
         });
-        let results = self.program.results.iter().zip(&self.taken);
-        let by_results = results.filter(|(plane, _)| plane.node == node).map(|(_, taken)| *taken);
+        let results = self.results.iter().filter(|result| self.program.results[**result].node == node);
+        let by_results = results.map(|result| self.taken[*result]);
         by_passes.chain(by_results).min().unwrap_or(walk.done[node])
     }
 }

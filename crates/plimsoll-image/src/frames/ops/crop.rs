@@ -7,7 +7,7 @@ use plimsoll_runtime::{Access, Kernel};
 
 use super::geometry::{Area, Position, in_planes};
 use crate::frames::chain::Args;
-use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{Graph, Move, OnCodes, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -92,6 +92,11 @@ impl Pass for CropPass {
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
         rows.start + self.top..rows.end + self.top
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        let how = Move::Window { from: (self.left, self.top), to: (0, 0), size: self.output() };
+        Some(OnCodes::Move { how, fill: 0.0 })
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

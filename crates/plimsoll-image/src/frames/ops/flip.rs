@@ -9,7 +9,7 @@ use plimsoll_runtime::{Access, Kernel};
 use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::{Orientation, oriented};
 use crate::frames::format::Colour;
-use crate::frames::graph::{Graph, Pass, Plane, Rows, RowsMut, twin};
+use crate::frames::graph::{Graph, Move, OnCodes, Pass, Plane, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -92,6 +92,11 @@ impl Pass for FlipPass {
 
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
         if self.is_down() { self.height - rows.end..self.height - rows.start } else { rows }
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        let how = Move::Mirror { across: self.across == 1, down: self.is_down() };
+        Some(OnCodes::Move { how, fill: 0.0 })
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

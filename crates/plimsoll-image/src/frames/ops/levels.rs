@@ -9,7 +9,7 @@ use plimsoll_runtime::{Access, Kernel};
 use super::planes::is_chroma;
 use crate::frames::chain::{Args, number};
 use crate::frames::convert::Coding;
-use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{Graph, OnCodes, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -109,6 +109,10 @@ impl Pass for LevelsPass {
 
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Map)
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

@@ -10,7 +10,7 @@ use super::geometry::{Area, Position, in_planes};
 use crate::frames::carry::Carried;
 use crate::frames::chain::Args;
 use crate::frames::format::Format;
-use crate::frames::graph::{Graph, Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{Graph, Move, OnCodes, Pass, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -119,6 +119,11 @@ impl Pass for PadPass {
     fn reach(&self, _: &[f32], rows: Range<u32>) -> Range<u32> {
         let inside = |y: u32| y.saturating_sub(self.top).min(self.input_height);
         inside(rows.start)..inside(rows.end)
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        let how = Move::Window { from: (0, 0), to: (self.left, self.top), size: self.input() };
+        Some(OnCodes::Move { how, fill: self.value })
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

@@ -12,7 +12,7 @@ use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::{Orientation, oriented};
 use crate::frames::format::{Colour, Format};
-use crate::frames::graph::{Graph, Pass, Plane, Rows, RowsMut, twin};
+use crate::frames::graph::{Graph, Move, OnCodes, Pass, Plane, Rows, RowsMut, twin};
 use crate::frames::operation::{About, Operation, Refused};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -117,6 +117,10 @@ impl Pass for TurnPass {
 
     fn reach(&self, _: &[f32], _: Range<u32>) -> Range<u32> {
         0..self.height
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Move { how: Move::Turn { clockwise: self.clockwise == 1 }, fill: 0.0 })
     }
 
     fn rows(&self, _: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

@@ -1,9 +1,11 @@
-//! `blur`: a Gaussian, first across and then down.
+//! `blur`: a Gaussian, first across and then down; a wide one by way of fewer samples (`wide.rs`).
 
 mod passes;
 mod weigh;
+mod wide;
 
 use self::passes::{AcrossPass, DownPass};
+use self::wide::{WIDE_MIN, Wide};
 use crate::frames::chain::{Args, number};
 use crate::frames::graph::{Graph, Plane};
 use crate::frames::operation::{About, Operation, Refused};
@@ -43,28 +45,50 @@ impl Operation for Blur {
     }
 }
 
-/// A blur of one plane.
+/// A blur of one plane: the deviations in its samples.
 pub(super) struct Gaussian {
-    across: Vec<f32>,
-    down: Vec<f32>,
+    across: f64,
+    down: f64,
+    depth: u8,
 }
 
 impl Gaussian {
     /// A blur of a plane that looks the same in the picture, however many samples the plane has.
     pub(super) fn of(picture: &Picture, plane: usize, sigma: f64) -> Self {
         let (across, down) = picture.steps(plane);
-        let weights = |steps: u32| weights(sigma / f64::from(steps), picture.format.depth());
-        Self { across: weights(across), down: weights(down) }
+        Self { across: sigma / f64::from(across), down: sigma / f64::from(down), depth: picture.format.depth() }
     }
 
-    /// The plane, blurred.
+    /// The plane, blurred. Wide blurs lie around narrow ones, which then have fewer samples.
     pub(super) fn blurred(&self, graph: &mut Graph, input: Plane) -> Plane {
         let Size { width, height } = graph.size_of(input);
-        let (across, down) = (self.across.len() as u32 - 1, self.down.len() as u32 - 1);
-        let pass = AcrossPass { width, height, reach: across, padding: 0 };
-        let between = graph.pass_with(pass, self.across.clone(), &[input]);
-        let pass = DownPass { width, height, reach: down, padding: 0 };
-        graph.pass_with(pass, self.down.clone(), &between)[0]
+        let wide = |sigma: f64, side: u32| (sigma >= WIDE_MIN).then(|| Wide::new(side, sigma, self.depth));
+        let (across, down) = (wide(self.across, width), wide(self.down, height));
+        let mut plane = input;
+        plane = down.iter().fold(plane, |plane, down| down.shrink_down(graph, plane));
+        plane = match &across {
+            Some(across) => {
+                let shrunk = across.shrink_across(graph, plane);
+                across.grow_across(graph, shrunk)
+            }
+            None => self.narrow_across(graph, plane),
+        };
+        match &down {
+            Some(down) => down.grow_down(graph, plane),
+            None => self.narrow_down(graph, plane),
+        }
+    }
+
+    fn narrow_across(&self, graph: &mut Graph, input: Plane) -> Plane {
+        let (Size { width, height }, weights) = (graph.size_of(input), weights(self.across, self.depth));
+        let pass = AcrossPass { width, height, reach: weights.len() as u32 - 1, padding: 0 };
+        graph.pass_with(pass, weights, &[input])[0]
+    }
+
+    fn narrow_down(&self, graph: &mut Graph, input: Plane) -> Plane {
+        let (Size { width, height }, weights) = (graph.size_of(input), weights(self.down, self.depth));
+        let pass = DownPass { width, height, reach: weights.len() as u32 - 1, padding: 0 };
+        graph.pass_with(pass, weights, &[input])[0]
     }
 }
 

@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use plimsoll_runtime::{Access, Kernel};
 
 use super::patch::Patch;
-use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{OnCodes, Pass, Rows, RowsMut, twin};
 use crate::image::Size;
 
 /// What becomes of a sample where a layer covers it wholly. The numbers are the kernel's.
@@ -90,6 +90,10 @@ impl Pass for OverlayPass {
 
     fn output(&self) -> Size {
         Size { width: self.width, height: self.height }
+    }
+
+    fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Rows(self.top..self.top + self.patch_height))
     }
 
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {

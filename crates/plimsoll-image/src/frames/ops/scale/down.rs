@@ -8,7 +8,7 @@ use plimsoll_runtime::{Access, Kernel};
 use smallvec::SmallVec;
 
 use super::windows::window;
-use crate::frames::graph::{Pass, Rows, RowsMut, twin};
+use crate::frames::graph::{OnCodes, Pass, Rows, RowsMut, Windows, twin};
 use crate::image::Size;
 
 /// Columns summed at once: their sums stay in registers while the rows pass by. 32 took 1.1 times as long.
@@ -56,6 +56,10 @@ impl Pass for DownPass {
         start(rows.start)..start(rows.end - 1) + self.taps
     }
 
+    fn on_codes<'a>(&self, table: &'a [f32]) -> Option<OnCodes<'a>> {
+        Some(OnCodes::Windows(Windows { down: true, taps: self.taps, table }))
+    }
+
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
         let reach = self.reach(table, rows.clone());
         let from: SmallVec<[&[f32]; 64]> = reach.clone().map(|y| inputs[0].row(y)).collect();
@@ -71,7 +75,7 @@ impl Pass for DownPass {
 }
 
 /// The columns of `out`, the first of which is the `first` of the rows.
-#[autoversion(v3)]
+#[autoversion(v4, v3)]
 fn weigh(weights: &[f32], rows: &[&[f32]], first: usize, out: &mut [f32]) {
     let (many, rest) = out.as_chunks_mut::<COLUMNS>();
     let done = first + many.len() * COLUMNS;

@@ -11,7 +11,7 @@ use self::across::AcrossPass;
 use self::down::DownPass;
 use self::size::Target;
 use self::windows::Axis;
-pub(super) use self::windows::Filter;
+pub(super) use self::windows::{Filter, Windows};
 use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
 use crate::frames::format::{Colour, Format, Siting};
@@ -130,16 +130,13 @@ fn scale_across(graph: &mut Graph, input: Plane, axis: Axis, filter: Filter) -> 
     if axis.is_idle() {
         return input;
     }
+    weigh_across(graph, input, axis.output, axis.windows(filter))
+}
+
+/// So many columns, each a weighted sum of a window of the input's.
+pub(super) fn weigh_across(graph: &mut Graph, input: Plane, width: u32, windows: Windows) -> Plane {
     let Size { width: input_width, height } = graph.size_of(input);
-    let windows = axis.windows(filter);
-    let pass = AcrossPass {
-        input_width,
-        input_height: height,
-        width: axis.output,
-        height,
-        taps: windows.taps,
-        padding: [0; 3],
-    };
+    let pass = AcrossPass { input_width, input_height: height, width, height, taps: windows.taps, padding: [0; 3] };
     graph.pass_with(pass, windows.table, &[input])[0]
 }
 
@@ -147,9 +144,12 @@ fn scale_down(graph: &mut Graph, input: Plane, axis: Axis, filter: Filter) -> Pl
     if axis.is_idle() {
         return input;
     }
+    weigh_down(graph, input, axis.output, axis.windows(filter))
+}
+
+/// So many rows, each a weighted sum of a window of the input's.
+pub(super) fn weigh_down(graph: &mut Graph, input: Plane, height: u32, windows: Windows) -> Plane {
     let Size { width, height: input_height } = graph.size_of(input);
-    let windows = axis.windows(filter);
-    let pass =
-        DownPass { input_width: width, input_height, width, height: axis.output, taps: windows.taps, padding: [0; 3] };
+    let pass = DownPass { input_width: width, input_height, width, height, taps: windows.taps, padding: [0; 3] };
     graph.pass_with(pass, windows.table, &[input])[0]
 }

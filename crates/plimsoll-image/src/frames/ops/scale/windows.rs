@@ -37,10 +37,27 @@ pub(super) struct Axis {
 
 /// For each output sample a run of `taps` input samples.
 #[derive(Debug, PartialEq)]
-pub(super) struct Windows {
+pub(in crate::frames::ops) struct Windows {
     pub(super) taps: u32,
     /// The first sample of each window as the bits of an integer, then the weights of each window.
     pub(super) table: Vec<f32>,
+}
+
+impl Windows {
+    /// Windows over so many input samples: the first sample and the weights of each.
+    pub(in crate::frames::ops) fn of(windows: &[(u32, Vec<f64>)], input: u32) -> Self {
+        let taps = windows.iter().map(|(_, weights)| weights.len()).max().unwrap_or(1);
+        let (mut starts, mut weights) = (Vec::new(), Vec::with_capacity(windows.len() * taps));
+        for (start, window) in windows {
+            // All windows are made equally long; one that would stick out begins earlier, with weights of zero.
+            let inside = (*start).min(input - taps as u32);
+            starts.push(f32::from_bits(inside));
+            let before = (start - inside) as usize;
+            let padded = (0..taps).map(|tap| tap.checked_sub(before).and_then(|tap| window.get(tap)));
+            weights.extend(padded.map(|weight| weight.copied().unwrap_or(0.0) as f32));
+        }
+        Self { taps: taps as u32, table: [starts, weights].concat() }
+    }
 }
 
 impl Axis {
@@ -62,17 +79,7 @@ impl Axis {
     /// The windows of a filter.
     pub(super) fn windows(&self, filter: Filter) -> Windows {
         let windows: Vec<(u32, Vec<f64>)> = (0..self.output).map(|at| self.window(filter, at)).collect();
-        let taps = windows.iter().map(|(_, weights)| weights.len()).max().unwrap_or(1);
-        let (mut starts, mut weights) = (Vec::new(), Vec::with_capacity(windows.len() * taps));
-        for (start, window) in windows {
-            // All windows are made equally long; one that would stick out begins earlier, with weights of zero.
-            let inside = start.min(self.input - taps as u32);
-            starts.push(f32::from_bits(inside));
-            let before = (start - inside) as usize;
-            let padded = (0..taps).map(|tap| tap.checked_sub(before).and_then(|tap| window.get(tap)));
-            weights.extend(padded.map(|weight| weight.copied().unwrap_or(0.0) as f32));
-        }
-        Windows { taps: taps as u32, table: [starts, weights].concat() }
+        Windows::of(&windows, self.input)
     }
 
     /// The first sample and the weights of one window.

@@ -1,7 +1,7 @@
 //! Codes as light and back: the transfer functions of SMPTE ST 2084 (PQ), ARIB STD-B67 (HLG) and a plain gamma.
 //! Invariant: light is never negative and never not a number, whatever the code.
 
-use crate::power::{exp2, pow};
+use crate::power::{exp2, exp2_near_zero, log2, pow};
 
 /// What codes stand for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,9 @@ pub(super) fn pq(light: f32) -> f32 {
 /// Light of a code of PQ from 0 to 1.
 #[inline(always)]
 pub(super) fn light_of_pq(code: f32) -> f32 {
-    let power_of_code = power(code, (1.0 / M2) as f32);
+    // What this power leaves of a code above black is more than C1, so its exponent is near zero; black only has to stay
+    // below C1, which it does by far.
+    let power_of_code = exp2_near_zero(log2(code.max(POWER_MIN)) * (1.0 / M2) as f32);
     let share = (power_of_code - C1 as f32).max(0.0) / (C2 as f32 - C3 as f32 * power_of_code);
     power(share, (1.0 / M1) as f32)
 }

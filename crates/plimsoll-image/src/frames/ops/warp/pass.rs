@@ -128,20 +128,28 @@ impl Pass for WarpPass {
 
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
         let (maps, _) = table.as_chunks::<FIGURES>();
-        let around = Around { rows: inputs[0], pass: self };
+        let reach = self.reach(table, rows.clone());
+        let starts = reach.clone().map(|y| inputs[0].start_of(y)).collect();
+        let around = Around { rows: inputs[0], pass: self, first: reach.start as i32, starts };
         for y in rows {
-            let maps = &maps[(y / TILE * self.tiles) as usize..];
+            let maps = &maps[(y / TILE * self.tiles) as usize..][..self.tiles as usize];
             let q = away(y, middle(y / TILE, self.height));
-            for ((out, map), tile) in outputs[0].row(y).chunks_mut(TILE as usize).zip(maps).zip(0..) {
-                let p = away(tile * TILE, middle(tile, self.width));
-                let places = places(map, p, q);
-                match self.cubic == 1 {
-                    true => around.fill(&places, out, 1, bicubic),
-                    false => around.fill(&places, out, 0, bilinear),
-                }
+            match self.cubic == 1 {
+                true => fill_bicubic(&around, maps, q, outputs[0].row(y)),
+                false => fill_bilinear(&around, maps, q, outputs[0].row(y)),
             }
         }
     }
+}
+
+#[autoversion(v3)]
+fn fill_bilinear(around: &Around<'_>, maps: &[[f32; FIGURES]], q: f32, out: &mut [f32]) {
+    around.fill(maps, q, out, 0, bilinear);
+}
+
+#[autoversion(v3)]
+fn fill_bicubic(around: &Around<'_>, maps: &[[f32; FIGURES]], q: f32, out: &mut [f32]) {
+    around.fill(maps, q, out, 1, bicubic);
 }
 
 /// Where the samples of one row of a tile come from: the sample before, and how far beyond it.
@@ -153,7 +161,17 @@ struct Places {
     part_y: [f32; TILE as usize],
 }
 
-#[autoversion(v3)]
+/// A whole number as an integer; one that is far outside of any plane as another that is. A cast would look for what does
+/// not fit, one number at a time.
+#[inline(always)]
+fn whole(number: f32) -> i32 {
+    /// Added to a whole number, it leaves it in the low bits.
+    const WHOLE: f32 = 12_582_912.0;
+    const OUTSIDE: f32 = 4e6;
+    (number.clamp(-OUTSIDE, OUTSIDE) + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as i32
+}
+
+#[inline(always)]
 fn places(map: &[f32; FIGURES], first_p: f32, q: f32) -> Places {
     let mut places = Places::default();
     for at in 0..TILE as usize {
@@ -161,42 +179,83 @@ fn places(map: &[f32; FIGURES], first_p: f32, q: f32) -> Places {
         let depth = 1.0 + (map[8] * p + map[9] * q);
         let rest_x = map[2] + (map[4] * p + map[6] * q) / depth;
         let rest_y = map[3] + (map[5] * p + map[7] * q) / depth;
-        places.x[at] = (map[0] + rest_x.floor()) as i32;
-        places.y[at] = (map[1] + rest_y.floor()) as i32;
+        places.x[at] = whole(map[0] + rest_x.floor());
+        places.y[at] = whole(map[1] + rest_y.floor());
         places.part_x[at] = rest_x - rest_x.floor();
         places.part_y[at] = rest_y - rest_y.floor();
     }
     places
 }
 
+/// For each of `N` x `N` samples that one is made of, those of a row of a tile.
+type Samples<const N: usize> = [[[f32; TILE as usize]; N]; N];
+
 /// A plane and what surrounds it.
 struct Around<'a> {
     rows: Rows<'a>,
     pass: &'a WarpPass,
+    /// The first row that is there, and where each begins: to find one takes a division.
+    first: i32,
+    starts: Vec<usize>,
 }
 
 impl<'a> Around<'a> {
-    /// One row of a tile. Each sample is made by `interpolate` of `N` x `N` samples, `before` of them before its place
-    /// in each direction, and how far it is beyond it.
+    /// One row. Each sample is made by `interpolate` of `N` x `N` samples, `before` of them before its place in each
+    /// direction, and how far it is beyond it.
     #[inline(always)]
     fn fill<const N: usize>(
         &self,
-        places: &Places,
+        maps: &[[f32; FIGURES]],
+        q: f32,
         out: &mut [f32],
         before: i32,
         interpolate: impl Fn([[f32; N]; N], f32, f32) -> f32,
     ) {
-        let mut y = places.y[0];
-        let mut rows = self.rows_from(y - before);
-        for (at, out) in out.iter_mut().enumerate() {
-            // Neighbours mostly come from the same rows, and to find a row takes a division.
-            if places.y[at] != y {
-                y = places.y[at];
-                rows = self.rows_from(y - before);
+        for ((out, map), tile) in out.chunks_mut(TILE as usize).zip(maps).zip(0..) {
+            let places = places(map, away(tile * TILE, middle(tile, self.pass.width)), q);
+            if self.is_inside::<N>(&places, before) {
+                let samples: Samples<N> = self.gathered(&places, before);
+                let mut made = [0.0; TILE as usize];
+                for (at, made) in made.iter_mut().enumerate() {
+                    let samples = std::array::from_fn(|row| std::array::from_fn(|column| samples[row][column][at]));
+                    *made = interpolate(samples, places.part_x[at], places.part_y[at]);
+                }
+                out.copy_from_slice(&made[..out.len()]);
+                continue;
             }
-            let samples = rows.map(|row| self.samples(row, places.x[at] - before));
-            *out = interpolate(samples, places.part_x[at], places.part_y[at]);
+            for (at, out) in out.iter_mut().enumerate() {
+                let rows = self.rows_from(places.y[at] - before);
+                let samples = rows.map(|row| self.samples(row, places.x[at] - before));
+                *out = interpolate(samples, places.part_x[at], places.part_y[at]);
+            }
         }
+    }
+
+    /// What a row of a tile is made of, where all of it lies in the plane.
+    #[inline(always)]
+    fn gathered<const N: usize>(&self, places: &Places, before: i32) -> Samples<N> {
+        let (mut samples, held) = ([[[0.0; TILE as usize]; N]; N], self.rows.held());
+        for at in 0..TILE as usize {
+            let (x, y) = ((places.x[at] - before) as usize, (places.y[at] - before - self.first) as usize);
+            let starts: &[usize; N] = self.starts[y..].first_chunk().expect("inside");
+            for (samples, start) in samples.iter_mut().zip(starts) {
+                let seen: &[f32; N] = held[start + x..].first_chunk().expect("inside");
+                samples.iter_mut().zip(seen).for_each(|(samples, seen)| samples[at] = *seen);
+            }
+        }
+        samples
+    }
+
+    /// Whether all samples that a row of a tile is made of lie in the plane, and are held.
+    #[inline(always)]
+    fn is_inside<const N: usize>(&self, places: &Places, before: i32) -> bool {
+        let (width, rows) = (self.pass.input_width as i32, self.starts.len() as i32);
+        let is_within = |at: i32, count: i32| (at >= 0) & (at <= count - N as i32);
+        (0..TILE as usize).fold(true, |all, at| {
+            // Beyond the plane's last column there may be no place at all.
+            let (x, y) = (places.x[at].wrapping_sub(before), places.y[at].wrapping_sub(before + self.first));
+            all & is_within(x, width) & is_within(y, rows)
+        })
     }
 
     /// `N` rows from `y` on; `None` for those that hold only what surrounds the plane.

@@ -1,0 +1,140 @@
+//! What is made of codes alone is what the passes make of numbers.
+
+use plimsoll_runtime::Cancellation;
+
+use super::programs::{Dice, frame};
+use super::reference;
+use crate::frames::format::{Colour, Format, Matrix, Range, Sampling, Siting, Yuv};
+use crate::frames::host::HostWork;
+use crate::frames::plan::Plan;
+use crate::image::Size;
+
+/// Sizes with and without whole groups of rows and columns.
+const SIZES: [(u32, u32); 4] = [(1, 1), (7, 40), (66, 34), (130, 21)];
+
+fn formats((width, height): (u32, u32), depths: &[u8]) -> Vec<Format> {
+    let yuv =
+        |sampling| Colour::Yuv(Yuv { matrix: Matrix::Bt709, range: Range::Limited, sampling, siting: Siting::Centre });
+    let colours = [yuv(Sampling::S420), yuv(Sampling::S444), Colour::Rgb, Colour::Mono(Range::Full)];
+    let of = |colour| depths.iter().map(move |depth| Format::new(Size { width, height }, *depth, colour).unwrap());
+    colours.into_iter().flat_map(of).collect()
+}
+
+/// What a chain makes of a frame on the CPU and by whole planes, and whether nothing of it was computed with numbers.
+fn both(chain: &str, format: Format, input: &[u8]) -> (Vec<u8>, Vec<u8>, bool) {
+    let plan = Plan::new(&chain.parse().unwrap(), format).unwrap_or_else(|error| panic!("{error}"));
+    let program = plan.last(false);
+    let mut work = HostWork::open(program);
+    work.spoil();
+    let made = work.frame(program, Some(input), &[], Cancellation::never()).unwrap();
+    let wanted = reference::results(program, reference::planes_of(format, input));
+    (made, reference::frame_of(plan.output, &wanted), work.walks_nothing())
+}
+
+#[test]
+fn samples_that_only_move_stay_codes() {
+    let chains = [
+        "crop=1x1",
+        "pad=140x80+6+4:ff8000",
+        "flip=h",
+        "flip=v",
+        "rotate=90",
+        "rotate=180",
+        "rotate=270",
+        "pad=150x90+4+2:white,rotate=90,flip=h,crop=60x70+8+16",
+    ];
+    for (size, chain) in SIZES.into_iter().flat_map(|size| chains.map(|chain| (size, chain))) {
+        for format in formats(size, &[8, 10, 16]) {
+            let input = frame(&mut Dice::new(9), format);
+            let (made, wanted, is_all_codes) = both(chain, format, &input);
+            assert!(is_all_codes, "{chain} on {format}");
+            assert!(made == wanted, "{chain} on {format}");
+        }
+    }
+}
+
+#[test]
+fn codes_that_are_looked_up_are_those_that_are_computed() {
+    for chain in ["gamma=1.4", "levels=0.1:0.8:0.7,gamma=2,flip=h"] {
+        for format in formats((66, 34), &[8, 10, 12]) {
+            let input = frame(&mut Dice::new(4), format);
+            let (made, wanted, is_all_codes) = both(chain, format, &input);
+            assert!(is_all_codes, "{chain} on {format}");
+            assert!(made == wanted, "{chain} on {format}");
+        }
+    }
+}
+
+/// Codes are rounded once: what a second operation sees are numbers, and those are walked.
+#[test]
+fn what_is_computed_twice_is_rounded_once() {
+    let format = formats((66, 34), &[8]).remove(0);
+    let input = frame(&mut Dice::new(4), format);
+    for chain in ["gamma=1.4,blur=1", "gamma=3,scale=40x30,gamma=0.3"] {
+        let (made, wanted, is_all_codes) = both(chain, format, &input);
+        assert!(!is_all_codes && made == wanted, "{chain}");
+    }
+}
+
+#[test]
+fn what_is_left_alone_stays_though_the_rest_is_computed() {
+    let format = formats((66, 34), &[8]).remove(0);
+    let input = frame(&mut Dice::new(4), format);
+    let (made, wanted, is_all_codes) = both("convolve=0 1 0/1 2 1/0 1 0", format, &input);
+    assert!(!is_all_codes && made == wanted);
+    assert_eq!(made[66 * 34..], input[66 * 34..], "chroma");
+}
+
+#[test]
+fn codes_above_the_highest_count_as_the_highest() {
+    let format = Format::new(Size { width: 2, height: 1 }, 10, Colour::Mono(Range::Full)).unwrap();
+    for chain in ["flip=h", "gamma=1"] {
+        let (made, ..) = both(chain, format, &[0, 1, 255, 255]);
+        let wanted = if chain == "flip=h" { [255, 3, 0, 1] } else { [0, 1, 255, 3] };
+        assert_eq!(made, wanted, "{chain}");
+    }
+}
+
+#[test]
+fn scaled_codes_are_within_one_and_mostly_the_same() {
+    let targets = [(40, 30), (200, 100), (66, 17), (33, 34), (131, 20), (1, 1)];
+    let filters = ["nearest", "bilinear", "bicubic", "lanczos", "area"];
+    let (mut samples, mut differing) = (0, 0);
+    for (target, filter) in targets.into_iter().flat_map(|target| filters.map(|filter| (target, filter))) {
+        for size in SIZES {
+            let chain = format!("scale={}x{}:{filter}", target.0, target.1);
+            for format in formats(size, &[8]) {
+                let input = frame(&mut Dice::new(u64::from(size.0)), format);
+                let (made, wanted, _) = both(&chain, format, &input);
+                let apart = made.iter().zip(&wanted).map(|(a, b)| a.abs_diff(*b));
+                assert!(apart.clone().all(|apart| apart <= 1), "{chain} on {format}");
+                samples += made.len();
+                differing += apart.filter(|apart| *apart > 0).count();
+            }
+        }
+    }
+    assert!(differing * 25 < samples, "{differing} of {samples} differ");
+}
+
+#[test]
+fn ordinary_scaling_is_done_in_whole_numbers() {
+    for format in formats((130, 70), &[8]).into_iter().filter(|format| format.colour() != Colour::Rgb) {
+        let input = frame(&mut Dice::new(3), format);
+        for chain in ["scale=50%", "scale=200%:lanczos", "scale=87x47:bilinear", "scale=130x90", "scale=99x70"] {
+            assert!(both(chain, format, &input).2, "{chain} on {format}");
+        }
+        assert!(!both("scale=10%", format, &input).2, "long windows lose too much");
+    }
+}
+
+/// A flat picture stays what it is, whatever the weights are rounded to.
+#[test]
+fn flat_pictures_stay_flat() {
+    let format = Format::new(Size { width: 64, height: 48 }, 8, Colour::Mono(Range::Full)).unwrap();
+    for code in 0..=255 {
+        for chain in ["scale=48x30:lanczos", "scale=100x99:bicubic"] {
+            let (made, ..) = both(chain, format, &vec![code; format.frame_bytes()]);
+            assert!(made.iter().all(|made| *made == code), "{chain} of {code}");
+        }
+    }
+}
