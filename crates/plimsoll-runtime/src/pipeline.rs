@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use plimsoll_core::task::ItemStage;
@@ -275,6 +276,11 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
     pub fn poll(&mut self) -> Option<ItemResult<Last::Output>> {
         let completion = self.last.reply.take()?;
         Some(self.take_out(completion))
+    }
+
+    /// As [`Flow::poll`], for one who awaits other things beside it: the context is woken when the next result comes.
+    pub fn poll_result(&mut self, context: &mut Context<'_>) -> Poll<ItemResult<Last::Output>> {
+        self.last.reply.poll(context).map(|completion| self.take_out(completion))
     }
 
     /// Waits for a result, at most this long. `None` if none came, or if nothing is outstanding.

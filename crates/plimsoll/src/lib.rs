@@ -22,7 +22,10 @@
 
 pub mod bench;
 pub mod frames;
+mod intake;
 pub mod machine;
+#[cfg(feature = "pack")]
+pub mod pack;
 pub mod profile;
 pub mod score;
 mod stop;
