@@ -9,6 +9,7 @@
 //! | `options` | what a file is to be: format, level, method, blocks |
 //! | `zstd`, `gzip` | the formats: headers, checksums, whole frames and members, streams |
 //! | `filter` | rearranging typed data before it is packed |
+//! | `matches`, `huffman` | the stages of the staged method: kernels and twins |
 //! | `scan`, `range` | packed input as pieces, from its beginning or from the middle |
 //! | `assemble` | packed blocks as a file |
 //! | `workloads` | the stages as workloads |
@@ -18,6 +19,8 @@ pub mod assemble;
 pub mod error;
 pub mod filter;
 pub mod gzip;
+mod huffman;
+mod matches;
 pub mod options;
 pub mod pool;
 pub mod range;

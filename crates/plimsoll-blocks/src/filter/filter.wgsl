@@ -46,9 +46,9 @@ fn differed(at: u32) -> u32 {
     var difference = 0u;
     for (var below = 0u; below <= byte; below++) {
         let taken = byte_at(start - params.width + below) + borrow;
-        let from = byte_at(start + below);
-        difference = (from - taken) & 0xffu;
-        borrow = select(0u, 1u, from < taken);
+        let minuend = byte_at(start + below);
+        difference = (minuend - taken) & 0xffu;
+        borrow = select(0u, 1u, minuend < taken);
     }
     return difference;
 }

@@ -98,6 +98,25 @@ impl MemberUnpacker {
     }
 }
 
+/// Looks whether a stream that another device coded gives a block again: what would be found out when it is unpacked is
+/// found out before it is written.
+pub(crate) struct StreamCheck {
+    unpacker: Decompressor,
+    room: Vec<u8>,
+}
+
+impl StreamCheck {
+    pub(crate) fn new() -> Self {
+        Self { unpacker: Decompressor::new(), room: Vec::new() }
+    }
+
+    pub(crate) fn gives(&mut self, stream: &[u8], raw: &[u8]) -> bool {
+        self.room.resize(raw.len(), 0);
+        let got = self.unpacker.deflate_decompress(stream, &mut self.room);
+        got.is_ok_and(|got| got == raw.len()) && self.room == raw
+    }
+}
+
 /// What the trailer of a whole member says that it gives.
 pub(crate) fn raw_said(member: &[u8]) -> u32 {
     let tail = &member[member.len() - 4..];

@@ -1,5 +1,7 @@
 //! A block's bytes rearranged, on any device. On a GPU the kernels do it, on the CPU their twins' own code: the same bytes.
 
+use std::sync::Arc;
+
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
@@ -13,13 +15,6 @@ pub struct FilterWork {
     pool: Pool,
 }
 
-/// A block that was filtered.
-#[derive(Debug)]
-pub struct Filtered {
-    /// Its bytes.
-    pub bytes: PooledBytes,
-}
-
 impl FilterWork {
     /// Does this filter to blocks.
     pub fn new(filter: Filter, pool: &Pool) -> Self {
@@ -30,7 +25,7 @@ impl FilterWork {
 impl Workload for FilterWork {
     type Input = Block;
     type Reference = ();
-    type Output = Filtered;
+    type Output = Block;
 
     fn name(&self) -> &str {
         "pack-filter"
@@ -61,13 +56,13 @@ struct FilterSession {
 }
 
 impl Session<FilterWork> for FilterSession {
-    fn run(&mut self, block: &Block, context: &mut Context<'_>) -> Result<Filtered, Fault> {
+    fn run(&mut self, block: &Block, context: &mut Context<'_>) -> Result<Block, Fault> {
         let bytes = if self.on_device {
             on_device(context.backend, &self.filter, &block.bytes, &self.pool)?
         } else {
             self.pool.adopt(self.filter.apply(&block.bytes))
         };
-        Ok(Filtered { bytes })
+        Ok(Block { bytes: Arc::new(bytes) })
     }
 }
 

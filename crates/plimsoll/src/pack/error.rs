@@ -39,6 +39,12 @@ pub enum PackError {
         /// Why.
         reason: SubmitRefusal,
     },
+    /// A stage is to run on a GPU, and there is none.
+    #[error("the {stage} stage is to run on a GPU, and there is none; `plimsoll devices` lists what there is")]
+    NoGpu {
+        /// Which stage.
+        stage: &'static str,
+    },
     /// Packing what comes after the last block failed.
     #[error("the end of the file could not be packed: {0}")]
     End(String),

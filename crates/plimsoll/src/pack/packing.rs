@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_blocks::Recipe;
@@ -34,7 +35,7 @@ pub(super) fn pack(
 ) -> Result<PackSummary, PackError> {
     let items = items_max(orchestrator);
     let mut packing = Packing {
-        flow: stages::open(orchestrator, recipe, stages, pool, items),
+        flow: stages::open(orchestrator, recipe, stages, pool, items)?,
         input: Some(Intake::start("plimsoll-pack-in", Blocks::new(input, recipe.block, pool))),
         done: InOrder::new(),
         sizes: VecDeque::new(),
@@ -145,7 +146,7 @@ impl Packing<'_> {
 
     fn submit(&mut self, bytes: PooledBytes) {
         let size = 2 * bytes.len() as u64;
-        match self.flow.submit(Block { bytes }, Bytes(size)) {
+        match self.flow.submit(Block { bytes: Arc::new(bytes) }, Bytes(size)) {
             Ok(_) => {
                 self.submitted += 1;
                 self.bytes += size;
