@@ -102,10 +102,12 @@ pub enum OptionsError {
         asked: i32,
     },
     /// Blocks of this size are no use.
-    #[error("blocks of {format} have from {lowest} to {highest}", lowest = Bytes(BLOCK_MIN as u64), highest = Bytes(BLOCK_MAX as u64))]
+    #[error("blocks of {format} have from {least} to {most} by this method", least = Bytes(BLOCK_MIN as u64))]
     Block {
         /// The format.
         format: Format,
+        /// The largest.
+        most: Bytes,
     },
     /// BGZF decides its blocks itself.
     #[error("blocks of BGZF are 64 KiB; leave the block size out")]
@@ -178,8 +180,9 @@ impl PackOptions {
         match self.block {
             Some(_) if format == Format::Bgzf => Err(OptionsError::BgzfBlock),
             Some(asked) => {
-                let asked = usize::try_from(asked.0).ok().filter(|asked| (BLOCK_MIN..=BLOCK_MAX).contains(asked));
-                asked.map(|asked| asked / granule * granule).ok_or(OptionsError::Block { format })
+                let most = if method == Method::Staged { STAGED_BLOCK } else { BLOCK_MAX };
+                let asked = usize::try_from(asked.0).ok().filter(|asked| (BLOCK_MIN..=most).contains(asked));
+                asked.map(|asked| asked / granule * granule).ok_or(OptionsError::Block { format, most: Bytes(most as u64) })
             }
             None => Ok(match (format, method) {
                 (Format::Bgzf, _) => BGZF_RAW * BGZF_MEMBERS,
@@ -227,7 +230,7 @@ mod tests {
         let filter = "shuffle:f32".parse().ok();
         assert!(refused(PackOptions { filter, ..gzip.clone() }).contains("no place for it"));
         let block = Some(Bytes(10));
-        assert_eq!(refused(PackOptions { block, ..gzip }), "blocks of gzip have from 64.0 KiB to 32.0 MiB");
+        assert_eq!(refused(PackOptions { block, ..gzip }), "blocks of gzip have from 64.0 KiB to 32.0 MiB by this method");
         let bgzf = PackOptions { format: Format::Bgzf, ..PackOptions::default() };
         assert!(refused(PackOptions { block, ..bgzf.clone() }).contains("64 KiB"));
         assert!(refused(PackOptions { method: Some(Method::Staged), ..bgzf }).contains("library only"));

@@ -5,4 +5,5 @@ mod damage;
 mod ends;
 mod ranges;
 mod round_trips;
+mod stages;
 mod streams;

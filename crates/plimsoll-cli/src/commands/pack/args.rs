@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use plimsoll::Bytes;
-use plimsoll::pack::{Filter, Format, PackOptions, StageChoice, Stages};
+use plimsoll::pack::{Filter, Format, Method, PackOptions, StageChoice, Stages};
 
 use crate::stop::Stop;
 
@@ -40,9 +40,12 @@ pub(crate) struct PackArgs {
     /// Check that packed files are whole and right, and write nothing
     #[arg(long)]
     pub(super) test: bool,
-    /// Where a stage may run, as filter=cpu, filter=gpu or filter=auto; the bytes are the same
-    #[arg(long, value_name = "STAGE=WHERE", value_parser = parse_stage, help_heading = "Devices")]
-    pub(super) stage: Vec<StageChoice>,
+    /// Who compresses: the format's library on the CPU, or our own stages on every device; the bytes differ
+    #[arg(long, value_enum, default_value = "library", help_heading = "Devices")]
+    pub(super) method: MethodArg,
+    /// Where a stage may run: match=gpu, code=cpu, filter=auto and so on; the bytes are the same
+    #[arg(long, value_name = "STAGE=WHERE", value_delimiter = ',', value_parser = parse_stage, help_heading = "Devices")]
+    pub(super) stage: Vec<(StageName, StageChoice)>,
 }
 
 /// Unpack zstd, gzip and BGZF files
@@ -110,6 +113,7 @@ Examples:
   plimsoll pack --bgzf --index reads.txt        reads.txt.gz and reads.txt.gz.gzi
   tar c folder | plimsoll pack -l 9 > folder.tar.zst
   plimsoll pack --filter shuffle:f32 field.raw  typed data packs better by bytes of one kind
+  plimsoll pack --method staged --stage match=gpu big.tar   matches found on a GPU, still a standard .zst
   plimsoll pack --test big.tar.zst              is it whole and right?";
 
 const UNPACK_EXAMPLES: &str = "\
@@ -131,6 +135,23 @@ pub(super) enum FormatArg {
     Bgzf,
 }
 
+/// A method as it is typed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum MethodArg {
+    /// The format's own library
+    Library,
+    /// Match finding and coding as stages
+    Staged,
+}
+
+/// A stage as it is typed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum StageName {
+    Filter,
+    Match,
+    Code,
+}
+
 /// A range of the unpacked bytes.
 #[derive(Clone, Debug)]
 pub(super) struct RangeArg(pub(super) Range<u64>);
@@ -149,20 +170,44 @@ impl PackArgs {
         if self.index && (self.common.stdout || self.common.files.is_empty()) && self.common.output.is_none() {
             return Err(Stop::usage("--index goes beside the output; name a file with --output"));
         }
-        Ok(PackOptions { format, level: self.level, method: None, filter: self.filter, block: self.block })
+        let method = match self.method {
+            MethodArg::Library => Method::Library,
+            MethodArg::Staged => Method::Staged,
+        };
+        let needs_stages = |(name, _): &(StageName, StageChoice)| *name != StageName::Filter;
+        if method == Method::Library && self.stage.iter().any(needs_stages) {
+            return Err(Stop::usage("the library has no match and code stages; add --method staged"));
+        }
+        Ok(PackOptions { format, level: self.level, method: Some(method), filter: self.filter, block: self.block })
     }
 
     pub(super) fn stages(&self) -> Stages {
-        Stages { filter: self.stage.last().copied().unwrap_or_default() }
+        let mut stages = Stages::default();
+        for (name, choice) in &self.stage {
+            match name {
+                StageName::Filter => stages.filter = *choice,
+                StageName::Match => stages.find = *choice,
+                StageName::Code => stages.code = *choice,
+            }
+        }
+        stages
     }
 }
 
-fn parse_stage(text: &str) -> Result<StageChoice, String> {
-    match text {
-        "filter=auto" => Ok(StageChoice::Auto),
-        "filter=cpu" => Ok(StageChoice::Cpu),
-        "filter=gpu" => Ok(StageChoice::Gpu),
-        _ => Err("write filter=cpu, filter=gpu or filter=auto".to_owned()),
+fn parse_stage(text: &str) -> Result<(StageName, StageChoice), String> {
+    let refused = || "write match, code or filter, and where: match=cpu, match=gpu or match=auto".to_owned();
+    let (name, place) = text.split_once('=').ok_or_else(refused)?;
+    let name = match name {
+        "filter" => StageName::Filter,
+        "match" => StageName::Match,
+        "code" => StageName::Code,
+        _ => return Err(refused()),
+    };
+    match place {
+        "auto" => Ok((name, StageChoice::Auto)),
+        "cpu" => Ok((name, StageChoice::Cpu)),
+        "gpu" => Ok((name, StageChoice::Gpu)),
+        _ => Err(refused()),
     }
 }
 
