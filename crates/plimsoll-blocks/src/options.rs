@@ -182,7 +182,9 @@ impl PackOptions {
             Some(asked) => {
                 let most = if method == Method::Staged { STAGED_BLOCK } else { BLOCK_MAX };
                 let asked = usize::try_from(asked.0).ok().filter(|asked| (BLOCK_MIN..=most).contains(asked));
-                asked.map(|asked| asked / granule * granule).ok_or(OptionsError::Block { format, most: Bytes(most as u64) })
+                asked
+                    .map(|asked| asked / granule * granule)
+                    .ok_or(OptionsError::Block { format, most: Bytes(most as u64) })
             }
             None => Ok(match (format, method) {
                 (Format::Bgzf, _) => BGZF_RAW * BGZF_MEMBERS,
@@ -230,7 +232,10 @@ mod tests {
         let filter = "shuffle:f32".parse().ok();
         assert!(refused(PackOptions { filter, ..gzip.clone() }).contains("no place for it"));
         let block = Some(Bytes(10));
-        assert_eq!(refused(PackOptions { block, ..gzip }), "blocks of gzip have from 64.0 KiB to 32.0 MiB by this method");
+        assert_eq!(
+            refused(PackOptions { block, ..gzip }),
+            "blocks of gzip have from 64.0 KiB to 32.0 MiB by this method"
+        );
         let bgzf = PackOptions { format: Format::Bgzf, ..PackOptions::default() };
         assert!(refused(PackOptions { block, ..bgzf.clone() }).contains("64 KiB"));
         assert!(refused(PackOptions { method: Some(Method::Staged), ..bgzf }).contains("library only"));

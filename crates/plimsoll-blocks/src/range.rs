@@ -95,7 +95,8 @@ fn by_table<R: Read + Seek>(file: &mut R, range: &Range<u64>) -> Result<Option<F
             }
             Some(FrameKind::Skippable(kind)) => {
                 let length = (size.packed as usize).min(SKIPPABLE_HEADER + 4096);
-                let payload = bytes_at(file, found.at + SKIPPABLE_HEADER as u64, length.saturating_sub(SKIPPABLE_HEADER))?;
+                let payload =
+                    bytes_at(file, found.at + SKIPPABLE_HEADER as u64, length.saturating_sub(SKIPPABLE_HEADER))?;
                 if let Some(filter) = record::read(kind, &payload, found.at)? {
                     found.filter = Some(filter);
                 }

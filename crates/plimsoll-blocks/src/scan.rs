@@ -207,7 +207,10 @@ impl<R: Read> Scanner<R> {
             }
             let found = match self.found {
                 Some(found) => found,
-                None => *self.found.insert(self.sniff()?),
+                None => {
+                    let found = self.sniff()?;
+                    *self.found.insert(found)
+                }
             };
             let piece = match found {
                 Found::Zstd => self.frame()?,
@@ -265,7 +268,10 @@ impl<R: Read> Scanner<R> {
             let is_large = walk.length > WHOLE_PACKED_MAX || walk.gives_max > WHOLE_RAW_MAX;
             if is_large || header.content.is_some_and(|content| content > WHOLE_RAW_MAX) {
                 if self.filter.is_some() {
-                    return Err(UnpackError::damaged(at, Damage::Field("a filtered frame is too large to be one of ours")));
+                    return Err(UnpackError::damaged(
+                        at,
+                        Damage::Field("a filtered frame is too large to be one of ours"),
+                    ));
                 }
                 self.within =
                     Some(Within { began: at, has_checksum: header.has_checksum, ended: false, said: header.content });
@@ -350,7 +356,10 @@ impl<R: Read> Scanner<R> {
                 if packed as usize <= WHOLE_PACKED_MAX && u64::from(raw) <= WHOLE_RAW_MAX =>
             {
                 if u64::from(raw) > u64::from(packed) * DEFLATE_RATIO_MAX {
-                    return Err(UnpackError::damaged(at, Damage::Field("a member says that it gives more than it can")));
+                    return Err(UnpackError::damaged(
+                        at,
+                        Damage::Field("a member says that it gives more than it can"),
+                    ));
                 }
                 let (packed, raw) = (packed as usize, raw as usize);
                 self.source.need(packed, "a gzip member")?;

@@ -72,7 +72,9 @@ fn sample(bytes: usize) -> Vec<u8> {
     while made.len() < bytes {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         match state >> 60 {
-            0..=9 => made.extend(format!("entry {} of the log, value {}\n", state >> 50 & 63, state >> 40 & 1023).bytes()),
+            0..=9 => {
+                made.extend(format!("entry {} of the log, value {}\n", state >> 50 & 63, state >> 40 & 1023).bytes())
+            }
             10..=13 => made.extend(state.to_le_bytes()),
             _ => made.extend([0; 40]),
         }
@@ -92,10 +94,16 @@ fn the_stock_tools_read_what_we_write() {
         for (pack, unpack) in [
             ("plimsoll pack -qc in", "zstd -dc"),
             ("plimsoll pack -qc -l 19 --block 1MiB in", "pzstd -dc"),
-            ("plimsoll pack -qc in", "python3 -c 'import sys,subprocess; sys.stdout.buffer.write(subprocess.run([\"zstd\",\"-dc\"],input=sys.stdin.buffer.read(),stdout=subprocess.PIPE,check=True).stdout)'"),
+            (
+                "plimsoll pack -qc in",
+                "python3 -c 'import sys,subprocess; sys.stdout.buffer.write(subprocess.run([\"zstd\",\"-dc\"],input=sys.stdin.buffer.read(),stdout=subprocess.PIPE,check=True).stdout)'",
+            ),
             ("plimsoll pack -qc -f gzip in", "gzip -dc"),
             ("plimsoll pack -qc -f gzip -l 12 in", "pigz -dc"),
-            ("plimsoll pack -qc -f gzip -l 1 in", "python3 -c 'import sys,gzip; sys.stdout.buffer.write(gzip.decompress(sys.stdin.buffer.read()))'"),
+            (
+                "plimsoll pack -qc -f gzip -l 1 in",
+                "python3 -c 'import sys,gzip; sys.stdout.buffer.write(gzip.decompress(sys.stdin.buffer.read()))'",
+            ),
             ("plimsoll pack -qc --bgzf in", "bgzip -dc"),
             ("plimsoll pack -qc --bgzf in", "gzip -dc"),
         ] {
@@ -164,7 +172,8 @@ fn files_come_and_go_as_people_expect() {
     let metadata = fs::metadata(&path).expect("there");
     assert_eq!((metadata.modified().expect("a time"), metadata.permissions().mode() & 0o777), (then, 0o640));
     assert!(folder.read("in.txt") == raw);
-    folder.works("plimsoll pack -q -f gzip -o other.gz in.txt && plimsoll unpack -q -o back other.gz && cmp back in.txt");
+    folder
+        .works("plimsoll pack -q -f gzip -o other.gz in.txt && plimsoll unpack -q -o back other.gz && cmp back in.txt");
     let nameless = folder.shell("cp other.gz strange; plimsoll unpack strange");
     assert!(stderr(&nameless).contains("--output"), "{}", stderr(&nameless));
 }
@@ -192,7 +201,11 @@ fn a_damaged_file_leaves_nothing_behind_and_says_where() {
         packed[middle] ^= 16;
         let damaged = format!("bad-{name}");
         folder.write(&damaged, &packed);
-        for line in [format!("plimsoll unpack -j 1 {damaged}"), format!("plimsoll unpack -j 8 {damaged}"), format!("plimsoll pack --test {damaged}")] {
+        for line in [
+            format!("plimsoll unpack -j 1 {damaged}"),
+            format!("plimsoll unpack -j 8 {damaged}"),
+            format!("plimsoll pack --test {damaged}"),
+        ] {
             let output = folder.shell(&line);
             assert_eq!(output.status.code(), Some(1), "{line}: {}", stderr(&output));
             assert!(stderr(&output).contains("damaged at byte"), "{line}: {}", stderr(&output));
@@ -209,7 +222,9 @@ fn a_full_disk_and_a_reader_that_leaves_end_it() {
         let full = folder.shell(&format!("plimsoll pack -q -j {threads} -c in > /dev/full"));
         assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
         assert!(stderr(&full).contains("cannot be written"), "{}", stderr(&full));
-        let left = folder.shell(&format!("plimsoll pack -q -j {threads} -l 1 -c in | head -c 1000 | wc -c; exit ${{PIPESTATUS[0]}}"));
+        let left = folder.shell(&format!(
+            "plimsoll pack -q -j {threads} -l 1 -c in | head -c 1000 | wc -c; exit ${{PIPESTATUS[0]}}"
+        ));
         assert_eq!((left.status.code(), left.stdout.trim_ascii()), (Some(0), &b"1000"[..]), "{}", stderr(&left));
     }
     folder.works("plimsoll pack -q in");

@@ -77,8 +77,7 @@ pub(crate) fn apply(
         };
         let groups = (bytes.div_ceil(4) as u32).div_ceil(GROUP).max(1);
         let across = groups.min(ROW_GROUPS);
-        let params =
-            Params { bytes: bytes as u32, width: element.width() as u32, row: across * GROUP, unused: 0 };
+        let params = Params { bytes: bytes as u32, width: element.width() as u32, row: across * GROUP, unused: 0 };
         backend.poison(&to)?;
         let (buffers, params) = (&[&from, &to][..], bytemuck::bytes_of(&params));
         backend.launch(&Launch { kernel, buffers, params, groups: [across, groups.div_ceil(across), 1] })?;

@@ -69,7 +69,9 @@ mod tests {
         let filter: Filter = "delta:i16,bitshuffle:f64".parse().unwrap();
         assert_eq!(filter.to_string(), "delta:u16,bitshuffle:u64");
         assert_eq!(filter.to_string().parse(), Ok(filter));
-        for wrong in ["", "shuffle", "shuffle:", "shuffle:u24", "mix:u8", "delta:u8,delta:u8,delta:u8,delta:u8,delta:u8"] {
+        for wrong in
+            ["", "shuffle", "shuffle:", "shuffle:u24", "mix:u8", "delta:u8,delta:u8,delta:u8,delta:u8,delta:u8"]
+        {
             assert!(wrong.parse::<Filter>().is_err(), "{wrong}");
         }
     }

@@ -26,7 +26,9 @@ pub(crate) struct MemberStream {
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum State {
-    Header { is_first: bool },
+    Header {
+        is_first: bool,
+    },
     Body,
     Trailer,
     /// Zeros to the end, as tapes have.
@@ -116,7 +118,9 @@ impl MemberStream {
     fn trailer(&mut self, bytes: &[u8]) -> Result<usize, UnpackError> {
         let took = bytes.len().min(TRAILER - self.partial.len());
         self.partial.extend(&bytes[..took]);
-        let Ok([c0, c1, c2, c3, l0, l1, l2, l3]) = <[u8; TRAILER]>::try_from(&self.partial[..]) else { return Ok(took) };
+        let Ok([c0, c1, c2, c3, l0, l1, l2, l3]) = <[u8; TRAILER]>::try_from(&self.partial[..]) else {
+            return Ok(took);
+        };
         self.partial.clear();
         let said = u32::from_le_bytes([l0, l1, l2, l3]);
         if said != self.raw as u32 {

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn lengths_fill_the_code_space_and_keep_the_limit() {
-        let fibonacci: Vec<u32> = std::iter::successors(Some((1, 1)), |(a, b)| Some((*b, a + b))).map(|pair| pair.0).take(30).collect();
+        let fibonacci: Vec<u32> =
+            std::iter::successors(Some((1, 1)), |(a, b)| Some((*b, a + b))).map(|pair| pair.0).take(30).collect();
         for (counts, limit) in [(fibonacci, 15), (vec![1; 286], 15), (vec![5, 0, 0, 9, 1], 7), (vec![1, 1], 15)] {
             let lengths = lengths(&counts, limit);
             assert_eq!(space(&lengths), 1 << 15, "{lengths:?}");

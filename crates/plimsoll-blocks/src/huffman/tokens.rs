@@ -70,8 +70,14 @@ mod tests {
     fn symbols_are_those_of_the_rfc() {
         let symbol = |symbol, extra, extra_bits| Symbol { symbol, extra, extra_bits };
         assert_eq!(length_symbol(0), symbol(257, 0, 0));
-        assert_eq!((length_symbol(9), length_symbol(254), length_symbol(255)), (symbol(265, 1, 1), symbol(284, 30, 5), symbol(285, 0, 0)));
-        assert_eq!((distance_symbol(3), distance_symbol(4), distance_symbol(6)), (symbol(3, 0, 0), symbol(4, 0, 1), symbol(5, 0, 1)));
+        assert_eq!(
+            (length_symbol(9), length_symbol(254), length_symbol(255)),
+            (symbol(265, 1, 1), symbol(284, 30, 5), symbol(285, 0, 0))
+        );
+        assert_eq!(
+            (distance_symbol(3), distance_symbol(4), distance_symbol(6)),
+            (symbol(3, 0, 0), symbol(4, 0, 1), symbol(5, 0, 1))
+        );
         assert_eq!(distance_symbol(32_767), symbol(29, 8_191, 13));
     }
 }

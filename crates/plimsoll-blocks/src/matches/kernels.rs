@@ -85,7 +85,8 @@ pub(crate) fn find(backend: &mut dyn Backend, block: &[u8], reach: Reach) -> Res
     backend.write(&lanes, Bytes::ZERO, &vec![0; lane_bytes.0 as usize])?;
     let found = backend.allocate(found_bytes)?;
     let (buffers, length) = (&[&data, &first, &lanes, &found][..], block.len() as u32);
-    let params = Params { bytes: length, distance_max: reach.distance_max, row: length.next_multiple_of(GROUP), unused: 0 };
+    let params =
+        Params { bytes: length, distance_max: reach.distance_max, row: length.next_multiple_of(GROUP), unused: 0 };
     let params = bytemuck::bytes_of(&params);
     let groups = [length.div_ceil(GROUP).max(1), 1, 1];
     backend.launch(&Launch { kernel: &FIRST, buffers, params, groups })?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
-use super::find::Found;
 use super::Packed;
+use super::find::Found;
 use crate::gzip::header::OUR_HEADER;
 use crate::gzip::member::{StreamCheck, finish_ours};
 use crate::huffman::{kernels, layout, tokens};

@@ -82,7 +82,9 @@ impl Session<FindWork> for FindSession {
             }
             None => {
                 let matches = kernels::find(context.backend, bytes, self.reach)?;
-                let at = |position: usize| matches.get(position).map_or_else(Default::default, |word| kernels::unpacked(*word));
+                let at = |position: usize| {
+                    matches.get(position).map_or_else(Default::default, |word| kernels::unpacked(*word))
+                };
                 sequences(bytes, self.extend, at).map_err(wrong_answer)?
             }
         };

@@ -36,7 +36,8 @@ impl PartWork {
     /// Unpacks into buffers of this pool.
     pub fn new(pool: &Pool) -> Self {
         // The window is the file's choice; this is the largest that is taken.
-        let footprint = Footprint { session: Bytes(1 << WINDOW_LOG_MAX), task: Bytes(ROOM as u64), reference: Bytes::ZERO };
+        let footprint =
+            Footprint { session: Bytes(1 << WINDOW_LOG_MAX), task: Bytes(ROOM as u64), reference: Bytes::ZERO };
         let ladder = Ladder::from(vec![Rung::new("cpu", Place::On(DeviceKind::Cpu), footprint)]);
         Self { pool: pool.clone(), ladder }
     }
@@ -112,7 +113,10 @@ impl PartSession {
             } else if into.len() >= ROOM {
                 return Ok(Unpacked { bytes, has_more: true });
             } else if read == 0 {
-                return Err(UnpackError::damaged(at, crate::Damage::Content("a frame ends before its last block".to_owned())));
+                return Err(UnpackError::damaged(
+                    at,
+                    crate::Damage::Content("a frame ends before its last block".to_owned()),
+                ));
             }
             if into.len() >= ROOM {
                 return Ok(Unpacked { bytes, has_more: true });

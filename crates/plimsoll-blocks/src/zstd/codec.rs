@@ -19,11 +19,8 @@ impl FramePacker {
     pub(crate) fn new(recipe: &Recipe) -> Result<Self, String> {
         let mut context = CCtx::try_create().ok_or("no memory for a zstd context")?;
         let window = recipe.block.next_power_of_two().ilog2().clamp(WINDOW_LOG_MIN, WINDOW_LOG_MAX);
-        let parameters = [
-            CParameter::CompressionLevel(recipe.level),
-            CParameter::ChecksumFlag(true),
-            CParameter::WindowLog(window),
-        ];
+        let parameters =
+            [CParameter::CompressionLevel(recipe.level), CParameter::ChecksumFlag(true), CParameter::WindowLog(window)];
         for parameter in parameters {
             context.set_parameter(parameter).map_err(name)?;
         }

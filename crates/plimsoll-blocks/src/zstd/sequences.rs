@@ -1,7 +1,10 @@
 //! Zstd frames from sequences that somebody else found: the library's sequence interface, behind a safe type.
 //! The only unsafe code of the crate. Invariant: the library validates every sequence before it believes it.
 
-#![expect(unsafe_code, reason = "the library's sequence interface has no safe wrapper; this one is small and owns its context")]
+#![expect(
+    unsafe_code,
+    reason = "the library's sequence interface has no safe wrapper; this one is small and owns its context"
+)]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

@@ -11,7 +11,12 @@ pub(crate) const KINDS: [Kind; 5] = [
     Kind { name: "binary", make: binary },
     Kind { name: "numeric", make: numeric },
     Kind { name: "noise", make: |dice, out| out.extend(dice.roll().to_le_bytes()) },
-    Kind { name: "repetitive", make: |dice, out| out.extend(format!("{{\"sensor\":17,\"status\":\"ok\",\"value\":{}}}\n", dice.roll() % 3).bytes()) },
+    Kind {
+        name: "repetitive",
+        make: |dice, out| {
+            out.extend(format!("{{\"sensor\":17,\"status\":\"ok\",\"value\":{}}}\n", dice.roll() % 3).bytes())
+        },
+    },
 ];
 
 impl Kind {
@@ -52,8 +57,8 @@ impl Dice {
 }
 
 const SYLLABLES: [&str; 24] = [
-    "an", "ber", "col", "dra", "el", "fin", "gar", "hul", "in", "kel", "lor", "mast", "na", "or", "port", "que", "rud", "sail", "tide",
-    "un", "ver", "wind", "yar", "zeph",
+    "an", "ber", "col", "dra", "el", "fin", "gar", "hul", "in", "kel", "lor", "mast", "na", "or", "port", "que", "rud",
+    "sail", "tide", "un", "ver", "wind", "yar", "zeph",
 ];
 
 /// Words of a made-up language: a few thousand of them, most of them rare.

@@ -46,15 +46,28 @@ fn main() {
 }
 
 #[expect(clippy::too_many_arguments, reason = "a cell of a table has that many coordinates")]
-fn cell(folder: &Path, input: &Path, kind: &str, size: usize, level: i32, sides: &[Side], rounds: usize, summary: &mut Summary) {
+fn cell(
+    folder: &Path,
+    input: &Path,
+    kind: &str,
+    size: usize,
+    level: i32,
+    sides: &[Side],
+    rounds: usize,
+    summary: &mut Summary,
+) {
     println!("{kind}, {size} bytes, level {level}");
-    println!("  {:<16} {:>8} {:>10} {:>12} {:>9} {:>12} {:>9}", "SIDE", "RATIO", "PACK MB/S", "MB/CPU S", "PEAK MIB", "UNPACK MB/S", "PEAK MIB");
+    println!(
+        "  {:<16} {:>8} {:>10} {:>12} {:>9} {:>12} {:>9}",
+        "SIDE", "RATIO", "PACK MB/S", "MB/CPU S", "PEAK MIB", "UNPACK MB/S", "PEAK MIB"
+    );
     let mut best: Vec<[Option<Measured>; 2]> = sides.iter().map(|_| [None, None]).collect();
     let mut ratios = vec![0.0; sides.len()];
     for _ in 0..rounds {
         for (at, side) in sides.iter().enumerate() {
             let (packed, back) = (folder.join("packed"), folder.join("back"));
-            let measured = [process::measure(side.pack(input, &packed, level)), process::measure(side.unpack(&packed, &back))];
+            let measured =
+                [process::measure(side.pack(input, &packed, level)), process::measure(side.unpack(&packed, &back))];
             assert!(std::fs::read(&back).ok() == std::fs::read(input).ok(), "{} gives other bytes", side.name);
             ratios[at] = size as f64 / std::fs::metadata(&packed).map_or(1, |file| file.len()) as f64;
             for (best, measured) in best[at].iter_mut().zip(measured) {

@@ -12,17 +12,37 @@ pub(crate) struct Side {
 }
 
 pub(crate) const ZSTD: &[Side] = &[
-    Side { name: "plimsoll", pack: "\"$0\" pack -q --force -l $3 -o \"$2\" \"$1\"", unpack: "\"$0\" unpack -q --force -o \"$2\" \"$1\"" },
-    Side { name: "zstd -T0", pack: "zstd -q -f -T0 -$3 --check -o \"$2\" \"$1\"", unpack: "zstd -q -f -d -o \"$2\" \"$1\"" },
+    Side {
+        name: "plimsoll",
+        pack: "\"$0\" pack -q --force -l $3 -o \"$2\" \"$1\"",
+        unpack: "\"$0\" unpack -q --force -o \"$2\" \"$1\"",
+    },
+    Side {
+        name: "zstd -T0",
+        pack: "zstd -q -f -T0 -$3 --check -o \"$2\" \"$1\"",
+        unpack: "zstd -q -f -d -o \"$2\" \"$1\"",
+    },
     Side { name: "pzstd", pack: "pzstd -q -f -$3 -o \"$2\" \"$1\"", unpack: "pzstd -q -f -d -o \"$2\" \"$1\"" },
 ];
 
 pub(crate) const GZIP: &[Side] = &[
-    Side { name: "plimsoll gzip", pack: "\"$0\" pack -q --force -f gzip -l $3 -o \"$2\" \"$1\"", unpack: "\"$0\" unpack -q --force -o \"$2\" \"$1\"" },
+    Side {
+        name: "plimsoll gzip",
+        pack: "\"$0\" pack -q --force -f gzip -l $3 -o \"$2\" \"$1\"",
+        unpack: "\"$0\" unpack -q --force -o \"$2\" \"$1\"",
+    },
     Side { name: "pigz", pack: "pigz -c -$3 \"$1\" > \"$2\"", unpack: "pigz -dc \"$1\" > \"$2\"" },
     Side { name: "gzip", pack: "gzip -c -$3 \"$1\" > \"$2\"", unpack: "gzip -dc < \"$1\" > \"$2\"" },
-    Side { name: "plimsoll bgzf", pack: "\"$0\" pack -q --force --bgzf -l $3 -o \"$2\" \"$1\"", unpack: "\"$0\" unpack -q --force -o \"$2\" \"$1\"" },
-    Side { name: "bgzip", pack: "bgzip -@ $(nproc) -c -l $3 \"$1\" > \"$2\"", unpack: "bgzip -@ $(nproc) -dc < \"$1\" > \"$2\"" },
+    Side {
+        name: "plimsoll bgzf",
+        pack: "\"$0\" pack -q --force --bgzf -l $3 -o \"$2\" \"$1\"",
+        unpack: "\"$0\" unpack -q --force -o \"$2\" \"$1\"",
+    },
+    Side {
+        name: "bgzip",
+        pack: "bgzip -@ $(nproc) -c -l $3 \"$1\" > \"$2\"",
+        unpack: "bgzip -@ $(nproc) -dc < \"$1\" > \"$2\"",
+    },
 ];
 
 impl Side {

@@ -21,7 +21,16 @@ const PAIRS: [(&str, &str); 5] = [
 
 impl Summary {
     #[expect(clippy::too_many_arguments, reason = "a row has that many fields")]
-    pub(crate) fn add(&mut self, side: &'static str, kind: &str, size: usize, level: i32, ratio: f64, pack: f64, unpack: f64) {
+    pub(crate) fn add(
+        &mut self,
+        side: &'static str,
+        kind: &str,
+        size: usize,
+        level: i32,
+        ratio: f64,
+        pack: f64,
+        unpack: f64,
+    ) {
         self.rows.entry(side).or_default().insert((kind.to_owned(), size, level), [ratio, pack, unpack]);
     }
 

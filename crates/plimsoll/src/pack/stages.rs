@@ -87,7 +87,11 @@ fn allowed<W: Workload>(task: Task<W>, devices: &[DeviceId]) -> Task<W> {
 }
 
 /// The devices that a choice means; none for all of them.
-fn devices_of(orchestrator: &Orchestrator, choice: StageChoice, stage: &'static str) -> Result<Vec<DeviceId>, PackError> {
+fn devices_of(
+    orchestrator: &Orchestrator,
+    choice: StageChoice,
+    stage: &'static str,
+) -> Result<Vec<DeviceId>, PackError> {
     let kind = match choice {
         StageChoice::Auto => return Ok(Vec::new()),
         StageChoice::Cpu => DeviceKind::Cpu,
@@ -128,8 +132,7 @@ pub(super) fn open(
         (Method::Staged, Some(filter)) => {
             let filtering = orchestrator.register(FilterWork::new(filter, pool));
             let finding = orchestrator.register(FindWork::new(recipe));
-            let pipeline =
-                Pipeline::of(&filtering).then(&finding, move |block| allowed(Task::new(block), &find_on));
+            let pipeline = Pipeline::of(&filtering).then(&finding, move |block| allowed(Task::new(block), &find_on));
             coded(orchestrator, recipe, pool, pipeline, code_on, filter_on, items)
         }
     })

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use plimsoll_blocks::UnpackError;
 use plimsoll_blocks::pool::{Pool, PooledBytes};
 use plimsoll_blocks::scan::{Part, Piece, Scanner, Whole};
-use plimsoll_blocks::workloads::{PartWork, Unpacked, UnpackWork};
+use plimsoll_blocks::workloads::{PartWork, UnpackWork, Unpacked};
 use plimsoll_core::Bytes;
 use plimsoll_runtime::{Held, Orchestrator, Registered, Task, TaskRefused, TaskResult, Ticket};
 
@@ -123,11 +123,19 @@ impl Waiting {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<TaskResult<(PooledBytes, bool)>> {
         match self {
             Self::Whole(ticket) => Pin::new(ticket).poll(context).map(|ended| {
-                ended.map(|done| plimsoll_runtime::Done { id: done.id, output: (done.output, false), report: done.report })
+                ended.map(|done| plimsoll_runtime::Done {
+                    id: done.id,
+                    output: (done.output, false),
+                    report: done.report,
+                })
             }),
             Self::Part(ticket) => Pin::new(ticket).poll(context).map(|ended| {
                 let output = |Unpacked { bytes, has_more }| (bytes, has_more);
-                ended.map(|done| plimsoll_runtime::Done { id: done.id, output: output(done.output), report: done.report })
+                ended.map(|done| plimsoll_runtime::Done {
+                    id: done.id,
+                    output: output(done.output),
+                    report: done.report,
+                })
             }),
         }
     }
@@ -288,7 +296,7 @@ impl Unpacking<'_> {
     }
 
     fn end(&mut self, error: PackError) {
-        (self.input, self.waiting, self.stream) = (None, None, self.stream.take());
+        (self.input, self.waiting) = (None, None);
         self.last.get_or_insert(error);
     }
 }

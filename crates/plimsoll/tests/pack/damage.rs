@@ -81,7 +81,7 @@ fn a_file_that_is_cut_off_is_refused() {
             let length = rng.below(packed.len());
             match unpack(&packer, &packed[..length]) {
                 // Whole members or frames without what ends the file are a file too.
-                Ok(bytes) => assert!(raw.starts_with(&bytes) , "{name} cut to {length}"),
+                Ok(bytes) => assert!(raw.starts_with(&bytes), "{name} cut to {length}"),
                 Err(error) => assert!(error.damage().is_some(), "{name} cut to {length}: {error}"),
             }
         }

@@ -37,7 +37,9 @@ pub(crate) fn mixed(bytes: usize, seed: u64) -> Vec<u8> {
     let mut made = Vec::with_capacity(bytes + 64);
     while made.len() < bytes {
         match rng.below(4) {
-            0 => (0..rng.below(2_000)).for_each(|n: usize| made.extend(format!("line {n} of {}\n", n * n % 97).bytes())),
+            0 => {
+                (0..rng.below(2_000)).for_each(|n: usize| made.extend(format!("line {n} of {}\n", n * n % 97).bytes()))
+            }
             1 => (0..rng.below(4_000)).for_each(|_| made.push(rng.below(256) as u8)),
             2 => made.extend(std::iter::repeat_n(0, rng.below(20_000))),
             _ => (0..rng.below(3_000) as u32).for_each(|n| made.extend((n * 3).to_le_bytes())),

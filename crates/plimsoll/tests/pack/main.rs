@@ -1,7 +1,7 @@
 //! Files through the packer and back: every format, corrupted input, ranges, limits, and every way it ends.
 
-mod data;
 mod damage;
+mod data;
 mod ends;
 mod ranges;
 mod round_trips;

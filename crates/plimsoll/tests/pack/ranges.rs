@@ -9,7 +9,11 @@ use plimsoll::pack::{Format, PackError, PackOptions, PackWatch, Packer, UnpackOp
 
 use crate::data::{FORMATS, mixed, of, pack, packer};
 
-fn range(packer: &Packer, input: impl Read + Seek + Send + 'static, wanted: std::ops::Range<u64>) -> Result<Vec<u8>, PackError> {
+fn range(
+    packer: &Packer,
+    input: impl Read + Seek + Send + 'static,
+    wanted: std::ops::Range<u64>,
+) -> Result<Vec<u8>, PackError> {
     let mut part = Vec::new();
     packer.unpack_range(input, &mut part, &wanted, &UnpackOptions::default(), &PackWatch::default()).map(|_| part)
 }
@@ -26,7 +30,9 @@ fn every_range_is_that_part_of_the_file() {
     let filtered = PackOptions { filter: "shuffle:u16".parse().ok(), ..small_blocks(Format::Zstd) };
     for options in FORMATS.map(small_blocks).into_iter().chain([filtered]) {
         let packed = pack(&packer, &options, &raw);
-        for (from, to) in [(0, 0), (0, 1), (0, 700_000), (65_535, 65_537), (100_000, 500_001), (699_999, 700_000), (5, u64::MAX)] {
+        for (from, to) in
+            [(0, 0), (0, 1), (0, 700_000), (65_535, 65_537), (100_000, 500_001), (699_999, 700_000), (5, u64::MAX)]
+        {
             let got = range(&packer, Cursor::new(packed.clone()), from..to).unwrap();
             assert!(got == raw[from as usize..(to as usize).min(raw.len())], "{from}..{to} of {:?}", options.format);
         }

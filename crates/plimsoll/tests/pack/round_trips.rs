@@ -49,7 +49,8 @@ fn every_level_and_filter_comes_back() {
         }
     }
     for filter in ["shuffle:f32", "bitshuffle:u16", "delta:u64", "delta:u16,shuffle:u16", "delta:u32,bitshuffle:u32"] {
-        let options = PackOptions { filter: filter.parse().ok(), block: Some(Bytes(100_000)), ..PackOptions::default() };
+        let options =
+            PackOptions { filter: filter.parse().ok(), block: Some(Bytes(100_000)), ..PackOptions::default() };
         let packed = pack(&packer, &options, &raw);
         assert!(unpack(&packer, &packed).unwrap() == raw, "{filter}");
     }

@@ -20,8 +20,7 @@ fn staged(format: Format, filter: Option<&str>) -> PackOptions {
 
 /// The CPU and lavapipe.
 fn devices(threads: usize) -> Vec<Arc<dyn Device>> {
-    let options =
-        MachineOptions { gpus: GpuUse::WithSoftware, cpu_slots: Some(threads), ..MachineOptions::default() };
+    let options = MachineOptions { gpus: GpuUse::WithSoftware, cpu_slots: Some(threads), ..MachineOptions::default() };
     let machine = Machine::open(&options);
     assert!(machine.devices.len() > 1, "tests need a Vulkan device: `cargo xtask test` installs one");
     machine.devices
@@ -34,7 +33,8 @@ fn on(devices: Vec<Arc<dyn Device>>, stages: Stages) -> Packer {
 #[test]
 fn every_mix_of_stages_gives_the_same_bytes() {
     let raw = mixed(2_300_001, 60);
-    for (format, filter) in [(Format::Zstd, None), (Format::Zstd, Some("delta:u32,shuffle:u32")), (Format::Gzip, None)] {
+    for (format, filter) in [(Format::Zstd, None), (Format::Zstd, Some("delta:u32,shuffle:u32")), (Format::Gzip, None)]
+    {
         let options = staged(format, filter);
         let expected = pack(&packer(1), &options, &raw);
         assert!(unpack(&packer(2), &expected).unwrap() == raw, "{format}");
@@ -92,7 +92,10 @@ fn a_gpu_that_misbehaves_changes_nothing() {
 
 #[test]
 fn a_gpu_that_is_not_there_is_said_so() {
-    let packer = on(vec![Arc::new(CpuDevice::builder().slots(1).build())], Stages { find: StageChoice::Gpu, ..Stages::default() });
+    let packer = on(
+        vec![Arc::new(CpuDevice::builder().slots(1).build())],
+        Stages { find: StageChoice::Gpu, ..Stages::default() },
+    );
     let recipe = staged(Format::Zstd, None).recipe(None).unwrap();
     let refused = packer.pack(std::io::empty(), &mut Vec::new(), &recipe, &PackWatch::default()).unwrap_err();
     assert!(matches!(refused, PackError::NoGpu { stage: "match" }), "{refused}");

@@ -76,7 +76,10 @@ fn large_frames_of_other_programs_go_through_in_parts() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 4;
     let error = unpack(&packer, &damaged);
-    assert!(error.is_err() || error.is_ok_and(|bytes| bytes == raw), "without a checksum, only what makes no sense is seen");
+    assert!(
+        error.is_err() || error.is_ok_and(|bytes| bytes == raw),
+        "without a checksum, only what makes no sense is seen"
+    );
 }
 
 #[test]

@@ -23,8 +23,8 @@ use std::time::Instant;
 use plimsoll::StopSign;
 use plimsoll::pack::{PackError, PackSummary, PackWatch, Recipe, UnpackOptions};
 
-pub(crate) use self::args::{PackArgs, UnpackArgs};
 use self::args::{Common, RangeArg};
+pub(crate) use self::args::{PackArgs, UnpackArgs};
 use self::crew::Crew;
 use self::places::{Place, Source};
 use self::progress::Progress;
@@ -178,7 +178,9 @@ fn failed(place: &Place, error: PackError) -> Stop {
         PackError::Output(reason) => {
             Stop::failed(format_args!("the output cannot be written: {reason}; make room, or send it elsewhere"))
         }
-        PackError::Stopped => Stop::Interrupted { left: format!("{} was not finished, and nothing is left of it", place.name()) },
+        PackError::Stopped => {
+            Stop::Interrupted { left: format!("{} was not finished, and nothing is left of it", place.name()) }
+        }
         error => match error.damage() {
             Some(damage) => Stop::failed(format_args!("{}: {damage}", place.name())),
             None => Stop::failed(format_args!("{}: {error}", place.name())),

@@ -96,7 +96,8 @@ impl Place {
     /// Removes the input.
     pub(super) fn remove(&self) -> Ended {
         let Some(path) = &self.path else { return Ok(()) };
-        fs::remove_file(path).map_err(|error| Stop::failed(format_args!("{} cannot be removed: {error}", path.display())))
+        fs::remove_file(path)
+            .map_err(|error| Stop::failed(format_args!("{} cannot be removed: {error}", path.display())))
     }
 }
 

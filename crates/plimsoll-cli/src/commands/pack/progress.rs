@@ -38,7 +38,9 @@ impl Progress {
 
 fn drawn(total: Option<u64>, name: &str) -> ProgressBar {
     let (bar, template) = match total {
-        Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"),
+        Some(total) => {
+            (ProgressBar::new(total), "{msg} {wide_bar} {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left")
+        }
         None => (ProgressBar::no_length(), "{msg} {bytes}  {bytes_per_sec}  {elapsed}"),
     };
     let style = ProgressStyle::with_template(template);

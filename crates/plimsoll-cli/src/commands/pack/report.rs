@@ -146,7 +146,10 @@ impl Report {
     fn print_tables(&self) {
         if let Some(RecipeFields { format, level, method, block_bytes, .. }) = &self.recipe {
             let block = Bytes(*block_bytes as u64);
-            eprintln!("{format} level {level}, method {method}, {} blocks of {block}, {} retries", self.blocks, self.retries);
+            eprintln!(
+                "{format} level {level}, method {method}, {} blocks of {block}, {} retries",
+                self.blocks, self.retries
+            );
         }
         if let Some(time) = &self.time {
             let all = self.elapsed_seconds * time.slots as f64;

@@ -35,8 +35,7 @@ impl Target {
             let file = super::stdout().map_err(Stop::from)?;
             return Ok(Self { file, names: None, force, length: 0, ends_in_hole: false });
         };
-        let cannot =
-            |error: io::Error| Stop::failed(format_args!("{} cannot be written: {error}", path.display()));
+        let cannot = |error: io::Error| Stop::failed(format_args!("{} cannot be written: {error}", path.display()));
         match fs::metadata(path) {
             // Pipes and devices are written to as they are.
             Ok(there) if !there.is_file() => {
