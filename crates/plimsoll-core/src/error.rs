@@ -188,6 +188,15 @@ pub enum TaskError {
         /// Tasks that were done after that.
         undrained: u64,
     },
+    /// A task waited for another one of the same orchestrator: it keeps a slot that the other may need.
+    #[error(
+        "a task waited for another task of its own orchestrator, which may need the very slot that it runs on; say \
+         `after`, make them stages of a pipeline, or submit without waiting"
+    )]
+    NestedWait,
+    /// The result was taken out before.
+    #[error("the result of this task was already taken out; a ticket gives it once")]
+    ResultTaken,
     /// The orchestrator was shut down before the task could end.
     #[error("the orchestrator was shut down before the task ended")]
     ShutDown,

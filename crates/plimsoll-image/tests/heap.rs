@@ -78,7 +78,7 @@ fn the_cpu_rung_holds_what_it_says() {
             let said = cpu.footprint.total(1).0;
             let orchestrator = Orchestrator::builder().cpu(1).build();
             let registered = orchestrator.register(metric.workload());
-            let reference = orchestrator.upload(&registered, pair.reference);
+            let reference = orchestrator.pin_reference(&registered, pair.reference);
             let task = Task::new(pair.distorted).reference(&reference).rung("cpu");
             let peak = peak_of(|| assert!(orchestrator.run(&registered, task).is_ok()));
             assert!(peak <= said + SMALL_CHANGE, "{metric} {width}x{height}: {peak} bytes on the heap, {said} said");

@@ -29,6 +29,7 @@ struct EmptySession;
 impl Workload for Empty {
     type Input = u64;
     type Reference = ();
+    type Prepared = ();
     type Output = u64;
 
     fn name(&self) -> &str {
@@ -45,7 +46,7 @@ impl Workload for Empty {
 }
 
 impl Session<Empty> for EmptySession {
-    fn run(&mut self, input: &u64, _: &mut Context<'_>) -> Result<u64, Fault> {
+    fn run(&mut self, input: &u64, _: &mut Context<'_, Empty>) -> Result<u64, Fault> {
         Ok(*input)
     }
 }

@@ -1,9 +1,12 @@
 //! Where results wait for whoever asked for them, and for nobody else.
+//! Many small results wake their reader a few times, not once each: see [`CompletionQueue::wait_for_several`].
 //! Never drops a completion before it is closed; how many it holds is bounded by its owner, which bounds its tasks.
 //! Invariant: a completion posted before or during a wait ends that wait (`tests::loom_a_completion_ends_the_wait`).
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU32;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use crate::sync::{Condvar, Mutex, lock};
 use crate::wait::Wait;
@@ -11,20 +14,27 @@ use crate::wait::Wait;
 pub(crate) struct CompletionQueue<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
+    /// What the task says it has done so far, in parts of [`PROGRESS_WHOLE`]: of use where the queue is for one task.
+    pub(crate) progress: AtomicU32,
 }
+
+/// All of a task, as its progress is counted.
+pub(crate) const PROGRESS_WHOLE: u32 = 1 << 16;
 
 struct State<T> {
     completions: VecDeque<T>,
     /// Nobody wants any more of them.
     closed: bool,
     waiting: usize,
+    /// Whoever waits is woken once so many are there.
+    wanted: usize,
     waker: Option<Waker>,
 }
 
 impl<T> CompletionQueue<T> {
     pub(crate) fn new() -> Self {
-        let state = State { completions: VecDeque::new(), closed: false, waiting: 0, waker: None };
-        Self { state: Mutex::new(state), arrived: Condvar::new() }
+        let state = State { completions: VecDeque::new(), closed: false, waiting: 0, wanted: 1, waker: None };
+        Self { state: Mutex::new(state), arrived: Condvar::new(), progress: AtomicU32::new(0) }
     }
 
     /// Puts a completion in. If another follows at once, only the last of them wakes whoever waits.
@@ -40,7 +50,7 @@ impl<T> CompletionQueue<T> {
             return;
         }
         let waker = state.waker.take();
-        let someone_waits = state.waiting > 0;
+        let someone_waits = state.waiting > 0 && state.completions.len() >= state.wanted;
         drop(state);
         if someone_waits {
             self.arrived.notify_all();
@@ -78,6 +88,20 @@ impl<T> CompletionQueue<T> {
             state = self.arrived.wait_timeout(state, nap).map_or_else(|gone| gone.into_inner().0, |ok| ok.0);
             state.waiting -= 1;
         }
+    }
+
+    /// Waits until so many are there, or for so long: for a reader to whom results come so quickly that waking it for each
+    /// costs more than it gains. The caller is the only one who waits.
+    pub(crate) fn wait_for_several(&self, wanted: usize, at_most: Duration) {
+        let mut state = lock(&self.state);
+        if state.completions.len() >= wanted {
+            return;
+        }
+        state.wanted = wanted;
+        state.waiting += 1;
+        state = self.arrived.wait_timeout(state, at_most).map_or_else(|gone| gone.into_inner().0, |ok| ok.0);
+        state.waiting -= 1;
+        state.wanted = 1;
     }
 
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<T> {

@@ -10,8 +10,9 @@ use plimsoll_core::{SequenceId, TaskId};
 use crate::job::ReplyChannel;
 use crate::orchestrator::{Limits, TaskRefused};
 use crate::shared::Shared;
+use crate::submission;
 use crate::task::Task;
-use crate::task_path::{self, Known};
+use crate::task_path::Known;
 use crate::ticket::Ticket;
 use crate::wait::Wait;
 use crate::workload::Workload;
@@ -49,8 +50,8 @@ impl<W: Workload> Held<W> {
         (task.options.sequence, task.options.holds) = (Some(self.sequence), true);
         let channel = ReplyChannel::new(&self.known);
         let wait = Wait::at_most(self.limits.submit_wait_max);
-        let id = task_path::submit_one(&self.shared, &channel, task, wait, None)?;
-        Ok(Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) })
+        let id = submission::submit_one(&self.shared, &channel, task, wait, (0, None))?;
+        Ok(Ticket::new(id, &channel.reply, &self.shared))
     }
 
     /// Tasks that were done since it was last drained, and the task that drained it.

@@ -4,20 +4,36 @@
 //! is never refused, however long results take on their way here.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use plimsoll_core::{SubmitRefusal, TaskId};
+use futures_core::Stream;
+use plimsoll_core::{SubmitRefusal, TaskError, TaskId};
 
-use crate::job::{Completion, ReplyChannel, TaskResult};
+use crate::job::{Completion, ReplyChannel, TaskFailure, TaskResult};
+use crate::nested;
 use crate::orchestrator::{Limits, Registered, TaskRefused};
 use crate::shared::{Shared, quietly};
+use crate::submission::{self, SpacePlace, Took};
 use crate::task::Task;
 use crate::task_path::{self, Described};
 use crate::wait::Wait;
 use crate::workload::Workload;
 
+/// A reader that waited less than this for a result is one to whom they come quickly.
+const QUICK: Duration = Duration::from_micros(500);
+/// The longest that a result lies until a reader is woken to whom they come quickly. Waking it for each costs it, and the
+/// worker whose core it takes, some 10 µs.
+const SOON: Duration = Duration::from_millis(2);
+/// Results that wake such a reader before that time is over.
+const SEVERAL: usize = 256;
+
 /// Submits tasks and collects their results, its own and nobody else's. Dropping it cancels what has not ended.
+///
+/// It is a [`Stream`] of results as they end, which is over when nothing is outstanding.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,15 +56,28 @@ pub struct Inbox<W: Workload> {
     channel: Arc<ReplyChannel<W>>,
     arrived: VecDeque<Completion<W::Output>>,
     outstanding: usize,
+    /// Tasks submitted one by one so far.
+    submitted: u64,
     /// Results that were there at the last submit near the limit and were not taken out since.
     left_lying: usize,
+    /// Results come so quickly that the reader takes several at a time.
+    is_quick: bool,
     limits: Limits,
 }
 
 impl<W: Workload> Inbox<W> {
     pub(crate) fn new(shared: Arc<Shared>, registered: &Registered<W>, limits: Limits) -> Self {
         let channel = ReplyChannel::new(&registered.known);
-        Self { shared, channel, arrived: VecDeque::new(), outstanding: 0, left_lying: 0, limits }
+        Self {
+            shared,
+            channel,
+            arrived: VecDeque::new(),
+            outstanding: 0,
+            submitted: 0,
+            left_lying: 0,
+            is_quick: false,
+            limits,
+        }
     }
 
     /// Tasks submitted whose results were not yet taken out.
@@ -79,7 +108,8 @@ impl<W: Workload> Inbox<W> {
             let reason = SubmitRefusal::InboxFull { limit: self.limits.inbox };
             return Err(TaskRefused { task: Box::new(task), reason });
         }
-        let id = task_path::submit_one(&self.shared, &self.channel, task, wait, None)?;
+        let id = submission::submit_one(&self.shared, &self.channel, task, wait, (self.submitted, None))?;
+        self.submitted += 1;
         self.outstanding += 1;
         Ok(id)
     }
@@ -103,6 +133,7 @@ impl<W: Workload> Inbox<W> {
     /// Hands in described tasks under one lock. Those that are refused stay in `tasks`. How many are outstanding is the
     /// caller's to bound.
     pub(crate) fn submit_all(&mut self, tasks: &mut VecDeque<Described>) -> Result<(), SubmitRefusal> {
+        self.shared.ask_for_memory();
         self.outstanding += task_path::submit_all(&self.shared, tasks)?.count;
         Ok(())
     }
@@ -137,14 +168,82 @@ impl<W: Workload> Inbox<W> {
         if let Some(completion) = self.poll_tagged() {
             return Some(completion);
         }
+        if nested::is_inside(&self.shared) {
+            return Some(self.give_up_nested());
+        }
+        if self.is_quick
+            && let Some(nap) = wait.nap()
+        {
+            let wanted = (self.outstanding / 2).clamp(1, SEVERAL);
+            self.channel.reply.wait_for_several(wanted, nap.min(SOON));
+            let first = self.poll_tagged();
+            self.is_quick = !self.arrived.is_empty();
+            if first.is_some() {
+                return first;
+            }
+        }
+        let began = Instant::now();
         let completion = self.channel.reply.wait(wait)?;
+        self.is_quick = began.elapsed() < QUICK;
         self.taken_out();
         Some(completion)
     }
 
+    /// As [`Inbox::wait_tagged`], for a future. `None` if nothing is outstanding.
+    pub(crate) fn poll_next_tagged(&mut self, context: &mut Context<'_>) -> Poll<Option<Completion<W::Output>>> {
+        if let Some(completion) = self.poll_tagged() {
+            return Poll::Ready(Some(completion));
+        }
+        if self.outstanding == 0 {
+            return Poll::Ready(None);
+        }
+        if nested::is_inside(&self.shared) {
+            return Poll::Ready(Some(self.give_up_nested()));
+        }
+        let completion = std::task::ready!(self.channel.reply.poll(context));
+        self.taken_out();
+        Poll::Ready(Some(completion))
+    }
+
+    /// Waits, without a thread, until there is queue space. Says no if there is.
+    pub(crate) fn wait_for_space(&self, place: &mut SpacePlace, context: &Context<'_>) -> bool {
+        place.wait(&self.shared, context)
+    }
+
+    pub(crate) fn leave_space(&self, place: &mut SpacePlace, took: Took) {
+        place.leave(&self.shared, took);
+    }
+
+    /// A task would wait for others of its own orchestrator: they are cancelled, and it is told once.
+    fn give_up_nested(&mut self) -> Completion<W::Output> {
+        task_path::cancel_all(&self.shared, self.channel.address());
+        self.channel.reply.take_all(&mut self.arrived);
+        self.arrived.drain(..).for_each(|completion| quietly(move || drop(completion)));
+        (self.outstanding, self.left_lying) = (0, 0);
+        let failure = TaskFailure { id: None, index: 0, error: TaskError::NestedWait };
+        Completion { tag: 0, result: Err(failure) }
+    }
+
     fn taken_out(&mut self) {
-        self.outstanding -= 1;
+        self.outstanding = self.outstanding.saturating_sub(1);
         self.left_lying = self.left_lying.saturating_sub(1);
+    }
+}
+
+/// Nothing in it is pinned.
+impl<W: Workload> Unpin for Inbox<W> {}
+
+impl<W: Workload> Stream for Inbox<W> {
+    type Item = TaskResult<W::Output>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_next_tagged(context).map(|completion| completion.map(|completion| completion.result))
+    }
+}
+
+impl<W: Workload> fmt::Debug for Inbox<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("outstanding", &self.outstanding).finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,7 @@
 //! Never decides; never tells two results of one task apart by anything but the scheduler's word.
 
 use std::any::Any;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -16,7 +17,7 @@ use crate::pipeline::{Group, Item, Then};
 use crate::task::NamedReferences;
 use crate::task_path::{Described, Known};
 use crate::value::{AtHand, KeptBuffers, Value};
-use crate::workload::{Cancellation, Context, Prepared, Session, Workload};
+use crate::workload::{AnyPrepared, Cancellation, Context, Session, Workload};
 
 /// What the scheduler carries for the runtime.
 pub(crate) struct Runtime;
@@ -38,7 +39,7 @@ pub(crate) struct OpenSession {
 /// A prepared reference of any workload, and the bytes it holds.
 #[derive(Clone)]
 pub(crate) struct PreparedReference {
-    pub(crate) prepared: Prepared,
+    pub(crate) prepared: AnyPrepared,
     pub(crate) gauge: Arc<Gauge>,
 }
 
@@ -77,12 +78,12 @@ pub(crate) trait Job: Send + Sync {
     /// Takes what a session holds out of it.
     fn leave(&self, session: &mut OpenSession, backend: &mut dyn Backend) -> Result<Box<dyn Any + Send>, Fault>;
     /// Prepares the `at`-th of its references that differ.
-    fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault>;
+    fn prepare(&self, session: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<AnyPrepared, Fault>;
     /// Runs with its references that differ, prepared, and its values at hand.
     fn run(
         &self,
         session: &mut OpenSession,
-        references: &[Prepared],
+        references: &[AnyPrepared],
         values: AtHand<'_>,
         backend: &mut dyn Backend,
     ) -> Result<Ran, Fault>;
@@ -108,6 +109,8 @@ pub(crate) trait Job: Send + Sync {
 pub struct Done<O> {
     /// Which task.
     pub id: TaskId,
+    /// Its place among the inputs of a `run_all` or a pipeline, or among the tasks submitted to an inbox, from 0.
+    pub index: u64,
     /// Its result.
     pub output: O,
     /// Device, rung, attempts, times and bytes.
@@ -115,14 +118,38 @@ pub struct Done<O> {
 }
 
 /// A task that ended without a result.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{error}")]
+#[derive(Clone, Debug)]
 pub struct TaskFailure {
     /// Which task; `None` if it was never taken in.
     pub id: Option<TaskId>,
+    /// Its place among the inputs of a `run_all` or a pipeline, or among the tasks submitted to an inbox, from 0.
+    pub index: u64,
     /// Why.
-    #[source]
     pub error: TaskError,
+}
+
+impl TaskFailure {
+    pub(crate) fn of(id: TaskId, error: TaskError) -> Self {
+        Self { id: Some(id), index: 0, error }
+    }
+
+    /// One that was never taken in.
+    pub(crate) fn refused(index: u64, error: TaskError) -> Self {
+        Self { id: None, index, error }
+    }
+}
+
+impl std::fmt::Display for TaskFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+/// What it says is what its error says: the chain goes on behind that.
+impl std::error::Error for TaskFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
 }
 
 /// How a task ended.
@@ -211,20 +238,28 @@ impl<W: Workload> Job for TypedJob<W> {
         self.session(open)?.leave(backend)
     }
 
-    fn prepare(&self, open: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
-        self.session(open)?.prepare(&self.references.nth_distinct(at).data, backend)
+    fn prepare(&self, open: &mut OpenSession, at: usize, backend: &mut dyn Backend) -> Result<AnyPrepared, Fault> {
+        let prepared = self.session(open)?.prepare(&self.references.nth_distinct(at).data, backend)?;
+        Ok(Arc::new(prepared))
     }
 
     fn run(
         &self,
         open: &mut OpenSession,
-        references: &[Prepared],
+        references: &[AnyPrepared],
         values: AtHand<'_>,
         backend: &mut dyn Backend,
     ) -> Result<Ran, Fault> {
         let references = &self.references.at_their_places(references)[..];
         let shared = values.shared;
-        let mut context = Context { backend, references, cancellation: Cancellation(&self.stopped), values };
+        let mut context = Context {
+            backend,
+            cancellation: Cancellation(&self.stopped),
+            references,
+            values,
+            progress: &self.channel.reply.progress,
+            of: PhantomData,
+        };
         let output = self.session(open)?.run(&self.input, &mut context)?;
         let kept = context.values.kept.take();
         let output = match (&self.channel.then, self.item) {
@@ -253,9 +288,12 @@ impl<W: Workload> Job for TypedJob<W> {
         let result = match end {
             Ok((output, report)) => {
                 let output = *output.downcast().expect("`run` of this very job boxed it");
-                Ok(Done { id, output, report })
+                Ok(Done { id, index: self.tag, output, report })
             }
-            Err(error) => return self.channel.fail(self.tag, TaskFailure { id: Some(id), error }, another_follows),
+            Err(error) => {
+                let failure = TaskFailure { id: Some(id), index: self.tag, error };
+                return self.channel.fail(self.tag, failure, another_follows);
+            }
         };
         self.channel.reply.post(Completion { tag: self.tag, result }, another_follows);
     }
@@ -266,7 +304,7 @@ impl<W: Workload> Job for TypedJob<W> {
     }
 
     fn refuse(&self, error: TaskError) {
-        self.channel.fail(self.tag, TaskFailure { id: None, error }, false);
+        self.channel.fail(self.tag, TaskFailure::refused(self.tag, error), false);
     }
 
     fn stop(&self) {

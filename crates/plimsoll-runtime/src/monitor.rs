@@ -5,10 +5,12 @@
 //! or after releasing it; a thread checks under the same lock before it waits (`tests::loom_no_ring_is_lost`).
 
 use std::ops::{Deref, DerefMut};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
+use crate::shared::quietly;
 use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
 pub(crate) struct Monitor<T> {
@@ -59,6 +61,7 @@ pub(crate) struct Guard<'a, T> {
     /// When it was taken, if that is measured this time.
     since: Option<Instant>,
     notifications: SmallVec<[(usize, Notify); 4]>,
+    wakers: Vec<Waker>,
 }
 
 #[derive(Copy, Clone)]
@@ -92,8 +95,8 @@ impl<T> Monitor<T> {
 impl<'a, T> Guard<'a, T> {
     fn taken(owner: &'a Monitor<T>, mut guard: MutexGuard<'a, Guarded<T>>) -> Self {
         guard.held.taken += 1;
-        let since = (guard.held.taken % TIMED_EVERY == 0).then(Instant::now);
-        Self { owner, guard: Some(guard), since, notifications: SmallVec::new() }
+        let since = guard.held.taken.is_multiple_of(TIMED_EVERY).then(Instant::now);
+        Self { owner, guard: Some(guard), since, notifications: SmallVec::new(), wakers: Vec::new() }
     }
 
     /// What is left to do before the lock goes.
@@ -123,6 +126,16 @@ impl<'a, T> Guard<'a, T> {
         }
     }
 
+    /// Wakes these futures once the lock is released.
+    pub(crate) fn wake_later(&mut self, wakers: Vec<Waker>) {
+        self.wakers.extend(wakers);
+    }
+
+    /// Whether a future is to be woken: then the lock has to be released before anybody waits.
+    pub(crate) fn wakes_later(&self) -> bool {
+        !self.wakers.is_empty()
+    }
+
     /// Releases the lock until notified or until the time is over, whichever comes first; it may also wake early.
     pub(crate) fn wait(mut self, condvar: usize, at_most: Option<Duration>) -> Guard<'a, T> {
         let owner = self.owner;
@@ -130,6 +143,7 @@ impl<'a, T> Guard<'a, T> {
         for (condvar, notify) in self.notifications.drain(..) {
             owner.send(condvar, notify);
         }
+        debug_assert!(self.wakers.is_empty(), "a caller's waker is never called under the lock");
         Self::about_to_go(&mut guard, self.since.take());
         guard.waiters[condvar].waiting += 1;
         let mut guard = match at_most {
@@ -170,6 +184,9 @@ impl<T> Drop for Guard<'_, T> {
         self.guard = None;
         for (condvar, notify) in self.notifications.drain(..) {
             self.owner.send(condvar, notify);
+        }
+        for waker in self.wakers.drain(..) {
+            quietly(move || waker.wake());
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::monitor::LockTimes;
 use crate::pipeline::{Flow, Pipeline, RunPipeline};
 use crate::run_all::RunAll;
 use crate::shared::{Shared, Stage, drop_quietly};
+use crate::submission::{self, SubmitAsync};
 use crate::task::{Pin, Reference, SetMember, Task};
 use crate::task_path::{self, Known};
 use crate::ticket::Ticket;
@@ -88,7 +89,7 @@ pub struct TaskRefused<W: Workload> {
 
 impl<W: Workload> From<TaskRefused<W>> for TaskFailure {
     fn from(refused: TaskRefused<W>) -> Self {
-        Self { id: None, error: task_path::refused(&refused.reason) }
+        Self::refused(0, task_path::refused(&refused.reason))
     }
 }
 
@@ -151,16 +152,7 @@ impl Orchestrator {
     /// # Errors
     /// Why it gave no result.
     pub fn run<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> TaskResult<W::Output> {
-        let mut ticket = match self.submit(workload, task) {
-            Ok(ticket) => ticket,
-            Err(refused) => return Err(TaskFailure { id: None, error: task_path::refused(&refused.reason) }),
-        };
-        loop {
-            match ticket.wait(Duration::from_secs(60)) {
-                Ok(result) => return result,
-                Err(again) => ticket = again,
-            }
-        }
+        self.submit(workload, task)?.wait()
     }
 
     /// Runs every task of an iterator: lazily, with a bounded number under way. Results come as tasks end;
@@ -196,6 +188,25 @@ impl Orchestrator {
         self.submit_waiting(workload, task, Wait::Try)
     }
 
+    /// Submits a task when the future is awaited; while there is no queue space it waits without blocking its thread, in
+    /// the order in which they came. The ticket that it gives is a future too.
+    ///
+    /// ```
+    /// use plimsoll_runtime::{Orchestrator, Task, workload};
+    /// # #[cfg(not(loom))]
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let orchestrator = Orchestrator::builder().cpu(1).build();
+    /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
+    /// let ticket = orchestrator.submit_async(&square, Task::new(12)).await?;
+    /// assert_eq!(ticket.cancel_on_drop().await?.output, 144);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn submit_async<W: Workload>(&self, workload: &Registered<W>, task: Task<W>) -> SubmitAsync<W> {
+        SubmitAsync::new(&self.shared, ReplyChannel::new(&workload.known), task)
+    }
+
     fn submit_waiting<W: Workload>(
         &self,
         workload: &Registered<W>,
@@ -203,7 +214,7 @@ impl Orchestrator {
         wait: Wait,
     ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
         let channel = ReplyChannel::new(&workload.known);
-        let id = task_path::submit_one(&self.shared, &channel, task, wait, None)?;
+        let id = submission::submit_one(&self.shared, &channel, task, wait, (0, None))?;
         Ok(self.ticket(id, &channel))
     }
 
@@ -211,7 +222,6 @@ impl Orchestrator {
     /// simulated before the first task is committed, so that the whole set ends sooner than task by task.
     ///
     /// ```
-    /// use std::time::Duration;
     /// use plimsoll_runtime::{Orchestrator, SetMember, Task, workload};
     /// let orchestrator = Orchestrator::builder().cpu(2).build();
     /// let double = orchestrator.register(workload::function("double", |n: &u64| Ok::<_, std::io::Error>(n * 2)));
@@ -219,7 +229,7 @@ impl Orchestrator {
     /// let second = SetMember { task: Task::new(2), after: vec![0] };
     /// let tickets = orchestrator.submit_set(&double, vec![first, second]).expect("there is queue space");
     /// for ticket in tickets {
-    ///     assert!(ticket.wait(Duration::from_secs(10)).is_ok_and(|result| result.is_ok()));
+    ///     assert!(ticket.wait().is_ok());
     /// }
     /// ```
     ///
@@ -236,7 +246,7 @@ impl Orchestrator {
     }
 
     fn ticket<W: Workload>(&self, id: TaskId, channel: &ReplyChannel<W>) -> Ticket<W::Output> {
-        Ticket { id, completions: Arc::clone(&channel.reply), shared: Arc::clone(&self.shared) }
+        Ticket::new(id, &channel.reply, &self.shared)
     }
 
     /// A sequence of tasks that owns its session: state from task to task.
@@ -269,7 +279,7 @@ impl Orchestrator {
 
     /// Hands over a reference that many tasks will share, hashed once. It is prepared on a device the first time a task
     /// needs it there, and kept before all others as long as a clone of the handle lives.
-    pub fn upload<W: Workload>(
+    pub fn pin_reference<W: Workload>(
         &self,
         _workload: &Registered<W>,
         reference: impl Into<Arc<W::Reference>>,

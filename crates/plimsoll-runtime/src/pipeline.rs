@@ -3,19 +3,24 @@
 //! is where it finishes first.
 //! Invariant: items submitted and not yet taken out ≤ `items_max`, and so are their bytes, but for a single item.
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_core::Stream;
 use plimsoll_core::task::ItemStage;
-use plimsoll_core::{Bytes, Moment, Priority, SubmitRefusal};
+use plimsoll_core::{Bytes, Moment, Priority, SubmitRefusal, TaskError};
 use rustc_hash::FxHashMap;
 
 use crate::completions::CompletionQueue;
 use crate::job::{Completion, ReplyChannel, TaskFailure, TaskResult};
+use crate::nested;
 use crate::orchestrator::{Limits, Registered, TaskRefused};
 use crate::shared::{Shared, quietly};
+use crate::submission;
 use crate::task::Task;
 use crate::task_path::{self, Described, Known};
 use crate::wait::Wait;
@@ -265,7 +270,7 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
         }
         let (number, wait) = (self.next, Wait::at_most(self.submit_wait_max));
         let item = Item { since: self.shared.now(), priority: task.options.priority, before: 0 };
-        task_path::submit_one(&self.shared, &self.first, task, wait, Some((number, item)))?;
+        submission::submit_one(&self.shared, &self.first, task, wait, (number, Some(item)))?;
         self.next += 1;
         self.bytes += bytes;
         self.under_way.insert(number, bytes);
@@ -278,18 +283,26 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
         Some(self.take_out(completion))
     }
 
-    /// As [`Flow::poll`], for one who awaits other things beside it: the context is woken when the next result comes.
-    pub fn poll_result(&mut self, context: &mut Context<'_>) -> Poll<ItemResult<Last::Output>> {
-        self.last.reply.poll(context).map(|completion| self.take_out(completion))
-    }
-
     /// Waits for a result, at most this long. `None` if none came, or if nothing is outstanding.
     pub fn wait(&mut self, at_most: Duration) -> Option<ItemResult<Last::Output>> {
         if self.under_way.is_empty() {
             return None;
         }
+        if nested::is_inside(&self.shared) {
+            return Some(self.give_up_nested());
+        }
         let completion = self.last.reply.wait(Wait::at_most(at_most))?;
         Some(self.take_out(completion))
+    }
+
+    /// A task would wait for others of its own orchestrator: the flow is ended, and it is told once.
+    fn give_up_nested(&mut self) -> ItemResult<Last::Output> {
+        self.group.end();
+        self.under_way.clear();
+        self.bytes = Bytes::ZERO;
+        let arrived = self.last.reply.close();
+        arrived.into_iter().for_each(|completion| quietly(move || drop(completion)));
+        ItemResult { item: 0, result: Err(TaskFailure::refused(0, TaskError::NestedWait)) }
     }
 
     fn take_out(&mut self, Completion { tag, result }: Completion<Last::Output>) -> ItemResult<Last::Output> {
@@ -309,6 +322,37 @@ impl<First: Workload, Last: Workload> Flow<First, Last> {
     /// Ends every item that has not ended, each with an error; no more is taken in.
     pub fn cancel(&self) {
         self.group.end();
+    }
+}
+
+/// Nothing in it is pinned.
+impl<First: Workload, Last: Workload> Unpin for Flow<First, Last> {}
+
+/// Results as they end; over when nothing is outstanding.
+impl<First: Workload, Last: Workload> Stream for Flow<First, Last> {
+    type Item = ItemResult<Last::Output>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.under_way.is_empty() {
+            return Poll::Ready(None);
+        }
+        match self.last.reply.poll(context) {
+            Poll::Ready(completion) => Poll::Ready(Some(self.take_out(completion))),
+            Poll::Pending if nested::is_inside(&self.shared) => Poll::Ready(Some(self.give_up_nested())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<First: Workload, Last: Workload> fmt::Debug for Flow<First, Last> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flow").field("outstanding", &self.under_way.len()).finish_non_exhaustive()
+    }
+}
+
+impl<First: Workload, Last: Workload> fmt::Debug for Pipeline<First, Last> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").field("last", &self.last.workload.name()).finish_non_exhaustive()
     }
 }
 

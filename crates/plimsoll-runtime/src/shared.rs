@@ -7,6 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
 use plimsoll_core::event::Event;
@@ -20,6 +21,7 @@ use crate::job::{Job, Runtime};
 use crate::memory_reader::{Ask, MemoryReader};
 use crate::monitor::{Guard, LockTimes, Monitor};
 use crate::opening::Try;
+use crate::submission::SpaceWaiters;
 use crate::sync::{Mutex, lock};
 use crate::wait::Wait;
 
@@ -62,6 +64,8 @@ pub(crate) struct State {
     pub(crate) orders: Vec<Order>,
     /// Where the try to open each device is.
     pub(crate) tries: Vec<Try>,
+    /// Futures that wait for queue space.
+    pub(crate) space_waiters: SpaceWaiters,
     /// What owners of grants have not heard yet.
     pub(crate) mailboxes: Mailboxes,
     /// The watchdog sleeps without a time limit: wake it when work arrives.
@@ -128,7 +132,9 @@ impl Shared {
         let tries = vec![Try::Idle; devices.len()];
         let (stage, orders) = (Stage::Working, Vec::new());
         let mailboxes = Mailboxes::new();
-        let state = State { scheduler, stage, orders, tries, mailboxes, watchdog_dozes: false, slots_wanted };
+        let space_waiters = SpaceWaiters::default();
+        let watchdog_dozes = false;
+        let state = State { scheduler, stage, orders, tries, space_waiters, mailboxes, watchdog_dozes, slots_wanted };
         let opened = |device| Opened { device, generation: AtomicU32::new(0), memory: MemoryReader::new() };
         Self {
             id,
@@ -198,10 +204,10 @@ impl Shared {
         at_most: Option<Duration>,
     ) -> Guard<'a, State> {
         match self.notify_and_collect(&mut state) {
-            None => state.wait(condvar, at_most),
-            Some(news) => {
+            None if !state.wakes_later() => state.wait(condvar, at_most),
+            news => {
                 drop(state);
-                self.follow_up(news);
+                news.into_iter().for_each(|news| self.follow_up(news));
                 self.lock()
             }
         }
@@ -257,6 +263,11 @@ impl Shared {
     /// Tasks ended: who waits for room should look.
     pub(crate) fn notify_queue_space(&self, state: &mut Guard<'_, State>) {
         state.notify_all(self.queue_space_condvar());
+        if !state.space_waiters.is_empty() {
+            let space = state.scheduler.queue_space();
+            let woken: Vec<Waker> = state.space_waiters.take_first(space).collect();
+            state.wake_later(woken);
+        }
     }
 
     fn follow_up(&self, news: News) {

@@ -10,7 +10,7 @@ use plimsoll_core::{ContentKey, DeviceId, DeviceSet, Quality, SequenceId, TaskId
 use smallvec::SmallVec;
 
 use crate::value::Value;
-use crate::workload::{Content, Prepared, Workload};
+use crate::workload::{AnyPrepared, Content, Workload};
 
 /// One piece of a workload to do.
 ///
@@ -143,7 +143,7 @@ impl<W: Workload> Task<W> {
 /// Data that many tasks share. Hashed once; cheap to clone.
 ///
 /// A reference made with [`Reference::new`] is found by its content and kept while it is among the last few used. One
-/// made with `Orchestrator::upload` is kept, as long as a clone of it lives, before all others.
+/// made with `Orchestrator::pin_reference` is kept, as long as a clone of it lives, before all others.
 pub struct Reference<W: Workload> {
     pub(crate) data: Arc<W::Reference>,
     pub(crate) key: ContentKey,
@@ -218,7 +218,7 @@ impl<W: Workload> NamedReferences<W> {
     }
 
     /// What was made of each content, at every place where the task named it.
-    pub(crate) fn at_their_places<'a>(&self, distinct: &'a [Prepared]) -> Cow<'a, [Prepared]> {
+    pub(crate) fn at_their_places<'a>(&self, distinct: &'a [AnyPrepared]) -> Cow<'a, [AnyPrepared]> {
         match &self.places {
             None => Cow::Borrowed(distinct),
             Some(places) => places.iter().map(|&at| Arc::clone(&distinct[at])).collect(),

@@ -38,14 +38,15 @@ use crate::delivery::{Attempted, Delivery, Failed, Finished};
 use crate::gauge::Gauge;
 use crate::job::{Job, OpenSession, Output, PreparedReference, Ran, ReplyChannel, Runtime, TypedJob};
 use crate::monitor::Guard;
-use crate::orchestrator::{SetRefused, TaskRefused};
+use crate::nested::Inside;
+use crate::orchestrator::SetRefused;
 use crate::pipeline::Item;
 use crate::probe::check;
 use crate::shared::{Shared, Stage, State, drop_quietly, quietly};
 use crate::task::{NamedReferences, SetMember, Task};
 use crate::value::{self, AtHand, KeptBuffers, Value};
 use crate::wait::Wait;
-use crate::workload::{Prepared, Workload};
+use crate::workload::{AnyPrepared, Workload};
 
 /// A slot takes several tasks at once only if together they are shorter than this: about what asking twice costs.
 const BATCH_TIME: Nanos = Nanos::micros(50);
@@ -127,7 +128,6 @@ pub(crate) type Described = (TaskSpec, Arc<dyn Job>);
 
 /// Submits tasks under one lock, first to last. What is refused, and all behind it, stay in `tasks`.
 pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<Submitted, SubmitRefusal> {
-    shared.refresh_memory();
     let mut submitted = Submitted::default();
     let mut refusal = None;
     let mut state = shared.lock();
@@ -181,37 +181,6 @@ impl Submitted {
     fn took(&mut self, task: TaskId) {
         self.count += 1;
         self.last = Some(task);
-    }
-}
-
-/// Submits one task, waiting for queue space if there is none. A refused task comes back whole.
-pub(crate) fn submit_one<W: Workload>(
-    shared: &Shared,
-    channel: &Arc<ReplyChannel<W>>,
-    task: Task<W>,
-    wait: Wait,
-    item: Option<(u64, Item)>,
-) -> Result<TaskId, TaskRefused<W>> {
-    let options = task.options.clone();
-    let (tag, item) = item.unzip();
-    let (spec, job) = describe(shared, channel, task, tag.unwrap_or(0), item);
-    let mut tasks = VecDeque::from([(spec, Arc::clone(&job) as Arc<dyn Job>)]);
-    loop {
-        let reason = match submit_all(shared, &mut tasks) {
-            Ok(submitted) => {
-                // It may have ended by now, and this be the last of it.
-                quietly(move || drop(job));
-                return Ok(submitted.last.expect("one task was submitted"));
-            }
-            Err(reason) => reason,
-        };
-        let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
-        if !waits || !wait_for_queue_space(shared, wait) {
-            drop(tasks);
-            let job = Arc::into_inner(job).expect("a refused job is nobody else's");
-            let task = Task { input: job.input, references: job.references.into_named(), values: job.values, options };
-            return Err(TaskRefused { task: Box::new(task), reason });
-        }
     }
 }
 
@@ -377,6 +346,7 @@ impl Slot {
     fn attempt(&mut self, batch: &mut Batch) -> Option<Attempted> {
         let Assignment { run, task, job, discards, session: turn, leaves, references, values, .. } =
             batch.first.take()?;
+        let inside = Inside::of(&self.shared);
         drop_quietly(discards);
         let mut attempted = Attempted::of(run);
         let mut times = Times { last: Instant::now() };
@@ -414,6 +384,7 @@ impl Slot {
             }
             self.check_after(fault);
         }
+        drop(inside);
         Some(attempted)
     }
 
@@ -669,7 +640,7 @@ struct Brought {
     session: OpenSession,
     references: SmallVec<[PreparedReference; 1]>,
     /// What was made of each reference.
-    prepared: SmallVec<[Prepared; 1]>,
+    prepared: SmallVec<[AnyPrepared; 1]>,
     values: SmallVec<[KeptBuffers; 1]>,
 }
 

@@ -1,68 +1,179 @@
 //! A ticket: the claim to one task's result. Poll it, wait for it, await it, cancel it.
-//! Never blocks for ever: a wait has a time limit, and a task always ends.
+//! Never hangs: a task always ends, a result is taken out once, and a task that would wait for itself is told so.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_core::TaskId;
+use plimsoll_core::{TaskError, TaskId};
 
-use crate::completions::CompletionQueue;
-use crate::job::{Completion, TaskResult};
+use crate::completions::{CompletionQueue, PROGRESS_WHOLE};
+use crate::job::{Completion, Done, TaskFailure, TaskResult};
+use crate::nested;
 use crate::shared::Shared;
 use crate::task_path;
 use crate::wait::Wait;
 
-/// The claim to one task's result. Dropping it leaves the task running; its result is then dropped too.
+/// The claim to one task's result. Dropping it leaves the task running; its result is then dropped too. See
+/// [`Ticket::cancel_on_drop`].
 ///
 /// It is a future: `.await` works on any runtime.
+///
+/// ```
+/// use plimsoll_runtime::{Orchestrator, Task, workload};
+/// let orchestrator = Orchestrator::builder().cpu(1).build();
+/// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
+/// let ticket = orchestrator.submit(&square, Task::new(12))?;
+/// assert_eq!(ticket.wait()?.output, 144);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "the result comes through the ticket"]
 pub struct Ticket<O> {
-    pub(crate) id: TaskId,
-    pub(crate) completions: Arc<CompletionQueue<Completion<O>>>,
-    pub(crate) shared: Arc<Shared>,
+    id: TaskId,
+    completions: Arc<CompletionQueue<Completion<O>>>,
+    shared: Arc<Shared>,
+    is_taken: bool,
+    cancels: bool,
+}
+
+/// Why a wait gave no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// The task has not ended yet. Wait again, or cancel it.
+    #[error("the task has not ended within {after:?}; wait again, or cancel it")]
+    TimedOut {
+        /// How long was waited.
+        after: Duration,
+    },
+    /// It ended without a result.
+    #[error(transparent)]
+    Failed(#[from] TaskFailure),
 }
 
 impl<O> Ticket<O> {
+    pub(crate) fn new(id: TaskId, completions: &Arc<CompletionQueue<Completion<O>>>, shared: &Arc<Shared>) -> Self {
+        let (completions, shared) = (Arc::clone(completions), Arc::clone(shared));
+        Self { id, completions, shared, is_taken: false, cancels: false }
+    }
+
     /// Which task.
     pub fn id(&self) -> TaskId {
         self.id
     }
 
     /// The result, if it is there.
+    pub fn poll_now(&mut self) -> Option<TaskResult<O>> {
+        if self.is_taken {
+            return Some(self.no_longer_there());
+        }
+        let completion = self.completions.take();
+        completion.map(|completion| self.take(completion))
+    }
+
+    /// Waits until the task has ended.
     ///
     /// # Errors
-    /// The ticket, if it is not.
-    pub fn poll_now(self) -> Result<TaskResult<O>, Self> {
-        match self.completions.take() {
-            Some(completion) => Ok(completion.result),
-            None => Err(self),
+    /// Why it gave no result. [`TaskError::NestedWait`] inside a task of the same orchestrator: it keeps the slot that the
+    /// other task may need.
+    pub fn wait(mut self) -> TaskResult<O> {
+        loop {
+            if let Some(result) = self.wait_until(Wait::Forever) {
+                return result;
+            }
         }
     }
 
     /// Waits for the result, at most this long.
     ///
     /// # Errors
-    /// The ticket, if it took longer.
-    pub fn wait(self, at_most: Duration) -> Result<TaskResult<O>, Self> {
-        match self.completions.wait(Wait::at_most(at_most)) {
-            Some(completion) => Ok(completion.result),
-            None => Err(self),
+    /// [`WaitError::TimedOut`] if it took longer: the ticket is still good. Otherwise as [`Ticket::wait`].
+    pub fn wait_timeout(&mut self, at_most: Duration) -> Result<Done<O>, WaitError> {
+        let result = self.wait_until(Wait::at_most(at_most)).ok_or(WaitError::TimedOut { after: at_most })?;
+        Ok(result?)
+    }
+
+    fn wait_until(&mut self, wait: Wait) -> Option<TaskResult<O>> {
+        if let Some(result) = self.poll_now() {
+            return Some(result);
         }
+        if nested::is_inside(&self.shared) {
+            return Some(self.give_up_nested());
+        }
+        let completion = self.completions.wait(wait);
+        completion.map(|completion| self.take(completion))
+    }
+
+    /// How much of the task is done, from 0 to 1, as far as it says so: see [`crate::Context::progress`].
+    pub fn progress(&self) -> f64 {
+        f64::from(self.completions.progress.load(Ordering::Relaxed)) / f64::from(PROGRESS_WHOLE)
     }
 
     /// Ends the task, wherever it is. Its result is then an error, unless it came first. Says whether it was in time.
     pub fn cancel(&self) -> bool {
         task_path::cancel(&self.shared, self.id)
     }
+
+    /// From now on, dropping the ticket before its result was taken out cancels the task: what a future that is given up on
+    /// should do.
+    #[must_use = "the result comes through the ticket"]
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancels = true;
+        self
+    }
+
+    fn take(&mut self, completion: Completion<O>) -> TaskResult<O> {
+        self.is_taken = true;
+        completion.result
+    }
+
+    /// A task would wait for another one of its own orchestrator, which is cancelled.
+    fn give_up_nested(&mut self) -> TaskResult<O> {
+        self.cancel();
+        self.is_taken = true;
+        Err(TaskFailure::of(self.id, TaskError::NestedWait))
+    }
+
+    fn no_longer_there(&self) -> TaskResult<O> {
+        Err(TaskFailure::of(self.id, TaskError::ResultTaken))
+    }
 }
 
 impl<O> Future for Ticket<O> {
     type Output = TaskResult<O>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TaskResult<O>> {
-        self.completions.poll(context).map(|completion| completion.result)
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TaskResult<O>> {
+        if self.is_taken {
+            return Poll::Ready(self.no_longer_there());
+        }
+        match self.completions.poll(context) {
+            Poll::Ready(completion) => Poll::Ready(self.take(completion)),
+            Poll::Pending if nested::is_inside(&self.shared) => Poll::Ready(self.give_up_nested()),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<O> Drop for Ticket<O> {
+    fn drop(&mut self) {
+        if self.cancels && !self.is_taken {
+            self.cancel();
+        }
+    }
+}
+
+impl<O> fmt::Debug for Ticket<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, is_taken, cancels, .. } = self;
+        let (taken, cancels_on_drop) = (is_taken, cancels);
+        f.debug_struct("Ticket")
+            .field("id", id)
+            .field("taken", taken)
+            .field("cancels_on_drop", cancels_on_drop)
+            .finish()
     }
 }

@@ -2,17 +2,19 @@
 //! Never names a device API: a session reaches its device through the [`Backend`] it is handed.
 
 use std::any::Any;
-use std::error::Error;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_core::task::SessionShape;
-use plimsoll_core::{Bytes, ContentKey, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
+use plimsoll_core::{ContentKey, Fault, Ladder, Rung};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::backend::{Backend, Buffer};
+use crate::completions::PROGRESS_WHOLE;
 use crate::value::{AtHand, Value};
+
+pub use crate::function::{Call, Function, function, function_with};
 
 /// A kind of work.
 pub trait Workload: Send + Sync + Sized + 'static {
@@ -20,6 +22,8 @@ pub trait Workload: Send + Sync + Sized + 'static {
     type Input: Send + Sync + 'static;
     /// What many tasks share and a session prepares once; `()` if there is none.
     type Reference: Content;
+    /// A reference as its sessions prepare it; `()` if there is none. Rungs that prepare different things have an enum here.
+    type Prepared: Send + Sync + 'static;
     /// What a task gives.
     type Output: Send + 'static;
 
@@ -65,8 +69,8 @@ pub trait Workload: Send + Sync + Sized + 'static {
     }
 }
 
-/// A reference as a session prepared it.
-pub type Prepared = Arc<dyn Any + Send + Sync>;
+/// A reference as a session prepared it, type-erased: what the scheduler keeps.
+pub(crate) type AnyPrepared = Arc<dyn Any + Send + Sync>;
 
 /// A warm instance of a workload on a device: costly to open, cheap to use. Used by one task at a time.
 pub trait Session<W: Workload>: Send {
@@ -74,7 +78,7 @@ pub trait Session<W: Workload>: Send {
     ///
     /// # Errors
     /// As [`Session::run`].
-    fn prepare(&mut self, _reference: &W::Reference, _backend: &mut dyn Backend) -> Result<Prepared, Fault> {
+    fn prepare(&mut self, _reference: &W::Reference, _backend: &mut dyn Backend) -> Result<W::Prepared, Fault> {
         Err(Fault::work("this workload takes no references"))
     }
 
@@ -82,7 +86,7 @@ pub trait Session<W: Workload>: Send {
     ///
     /// # Errors
     /// What went wrong; [`Fault`] says what happens then.
-    fn run(&mut self, input: &W::Input, context: &mut Context<'_>) -> Result<W::Output, Fault>;
+    fn run(&mut self, input: &W::Input, context: &mut Context<'_, W>) -> Result<W::Output, Fault>;
 
     /// Takes all that it holds from task to task into host memory, because a held session has to step down: see
     /// [`crate::Held::recall`]. It is closed after that.
@@ -95,14 +99,16 @@ pub trait Session<W: Workload>: Send {
 }
 
 /// What a running task has at hand.
-pub struct Context<'a> {
+pub struct Context<'a, W: Workload> {
     /// The way to its device.
     pub backend: &'a mut dyn Backend,
-    /// Its references, in the order in which the task named them.
-    pub references: &'a [Prepared],
     /// Whether its result is still wanted.
     pub cancellation: Cancellation<'a>,
+    /// In the order in which the task named them.
+    pub(crate) references: &'a [AnyPrepared],
     pub(crate) values: AtHand<'a>,
+    pub(crate) progress: &'a AtomicU32,
+    pub(crate) of: PhantomData<fn() -> W>,
 }
 
 /// Whether a task's result is still wanted.
@@ -125,13 +131,19 @@ impl Cancellation<'_> {
     }
 }
 
-impl<'a> Context<'a> {
+impl<'a, W: Workload> Context<'a, W> {
     /// Whether the result is still wanted. Long work asks now and then.
     ///
     /// # Errors
     /// [`Fault::Cancelled`] if it is not, to be passed on with `?`.
     pub fn check_cancelled(&self) -> Result<(), Fault> {
         self.cancellation.check()
+    }
+
+    /// Says how much of the task is done: `done` of `of`. Whoever has its ticket can ask: see [`crate::Ticket::progress`].
+    pub fn progress(&self, done: u64, of: u64) {
+        let share = done.min(of) as f64 / of.max(1) as f64;
+        self.progress.store((share * f64::from(PROGRESS_WHOLE)) as u32, Ordering::Relaxed);
     }
 
     /// The buffers of the `at`-th value that the task takes, on this very device.
@@ -152,14 +164,19 @@ impl<'a> Context<'a> {
         self.values.keep(buffers)
     }
 
-    /// A reference as the type that [`Session::prepare`] gave it.
+    /// The `at`-th reference that the task names, as [`Session::prepare`] made it. It outlives the context, so the backend
+    /// can be used beside it.
     ///
     /// # Errors
-    /// [`Fault::WorkFailed`] if the task named no such reference, or it is of another type.
-    pub fn reference<T: Any + Send + Sync>(&self, at: usize) -> Result<&'a T, Fault> {
-        let prepared =
-            self.references.get(at).ok_or_else(|| Fault::work(format!("the task names no reference {at}")))?;
-        prepared.downcast_ref().ok_or_else(|| Fault::work(format!("reference {at} was prepared as another type")))
+    /// [`Fault::WorkFailed`] if the task names no such reference.
+    pub fn reference(&self, at: usize) -> Result<&'a W::Prepared, Fault> {
+        let prepared = self.references.get(at).and_then(|prepared| prepared.downcast_ref());
+        prepared.ok_or_else(|| Fault::work(format!("the task names no reference {at}")))
+    }
+
+    /// All its references, in the order in which the task names them.
+    pub fn references(&self) -> impl Iterator<Item = &'a W::Prepared> + use<'a, W> {
+        self.references.iter().filter_map(|prepared| prepared.downcast_ref())
     }
 }
 
@@ -183,69 +200,5 @@ impl Content for () {
 impl<T: bytemuck::NoUninit + Send + Sync> Content for Vec<T> {
     fn key(&self) -> ContentKey {
         content_key(bytemuck::cast_slice(self))
-    }
-}
-
-/// A workload made of a plain function that runs on the CPU.
-///
-/// ```
-/// use plimsoll_runtime::{Orchestrator, Task, workload};
-/// let orchestrator = Orchestrator::builder().cpu(2).build();
-/// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
-/// assert_eq!(orchestrator.run(&square, Task::new(12))?.output, 144);
-/// # Ok::<(), plimsoll_runtime::TaskFailure>(())
-/// ```
-pub fn function<I, O, E, F>(name: &str, work: F) -> Function<I, O, F>
-where
-    F: Fn(&I) -> Result<O, E> + Send + Sync + 'static,
-    E: Into<Box<dyn Error + Send + Sync>>,
-{
-    let rung = Rung::new("cpu", Place::On(DeviceKind::Cpu), Footprint::task(Bytes::ZERO));
-    Function { name: name.to_owned(), ladder: Ladder::new([rung]), work: Arc::new(work), types: PhantomData }
-}
-
-/// See [`function`].
-pub struct Function<I, O, F> {
-    name: String,
-    ladder: Ladder,
-    work: Arc<F>,
-    types: PhantomData<fn(&I) -> O>,
-}
-
-struct FunctionSession<F>(Arc<F>);
-
-impl<I, O, E, F> Workload for Function<I, O, F>
-where
-    I: Send + Sync + 'static,
-    O: Send + 'static,
-    E: Into<Box<dyn Error + Send + Sync>> + 'static,
-    F: Fn(&I) -> Result<O, E> + Send + Sync + 'static,
-{
-    type Input = I;
-    type Reference = ();
-    type Output = O;
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn ladder(&self, _input: &I) -> Ladder {
-        self.ladder.clone()
-    }
-
-    fn open(&self, _: &Rung, _: &I, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
-        Ok(Box::new(FunctionSession(Arc::clone(&self.work))))
-    }
-}
-
-impl<I, O, E, F> Session<Function<I, O, F>> for FunctionSession<F>
-where
-    I: Send + Sync + 'static,
-    O: Send + 'static,
-    E: Into<Box<dyn Error + Send + Sync>> + 'static,
-    F: Fn(&I) -> Result<O, E> + Send + Sync + 'static,
-{
-    fn run(&mut self, input: &I, _context: &mut Context<'_>) -> Result<O, Fault> {
-        (self.0)(input).map_err(|error| Fault::work(error))
     }
 }

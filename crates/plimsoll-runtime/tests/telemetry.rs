@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::event::FaultKind;
@@ -10,7 +9,7 @@ use plimsoll_core::scheduler::{Config, DeviceSpec, Host};
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Moment, Place, Rung, Scheduler, TaskSpec};
 use plimsoll_runtime::telemetry::{Counters, Progress, Snapshot, Summary, TraceWriter};
 use plimsoll_runtime::{
-    Backend, Context, Done, Orchestrator, Prepared, Reference, Session, Shutdown, Task, TaskFailure, Workload,
+    Backend, Context, Done, Orchestrator, Reference, Session, Shutdown, Task, TaskFailure, Workload,
 };
 use serde_json::Value;
 
@@ -26,6 +25,7 @@ struct Adding;
 impl Workload for AddToSum {
     type Input = u64;
     type Reference = Vec<u64>;
+    type Prepared = u64;
     type Output = u64;
 
     fn name(&self) -> &str {
@@ -47,16 +47,16 @@ impl Workload for AddToSum {
 }
 
 impl Session<AddToSum> for Adding {
-    fn prepare(&mut self, reference: &Vec<u64>, _: &mut dyn Backend) -> Result<Prepared, Fault> {
-        Ok(Arc::new(reference.iter().sum::<u64>()))
+    fn prepare(&mut self, reference: &Vec<u64>, _: &mut dyn Backend) -> Result<u64, Fault> {
+        Ok(reference.iter().sum())
     }
 
-    fn run(&mut self, input: &u64, context: &mut Context<'_>) -> Result<u64, Fault> {
+    fn run(&mut self, input: &u64, context: &mut Context<'_, AddToSum>) -> Result<u64, Fault> {
         std::thread::sleep(Duration::from_micros(200));
         match input % BAD {
             3 => Err(Fault::work("three is a bad number")),
             7 => panic!("seven is worse"),
-            _ => Ok(input + context.reference::<u64>(0)?),
+            _ => Ok(input + context.reference(0)?),
         }
     }
 }

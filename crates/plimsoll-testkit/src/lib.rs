@@ -2,5 +2,6 @@
 
 pub mod conformance;
 pub mod graph;
+pub mod patience;
 pub mod sim;
 pub mod virtual_device;

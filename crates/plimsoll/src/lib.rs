@@ -49,7 +49,7 @@ pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
     Access, Backend, Buffer, Builder, Cancellation, Content, Context, Device, DeviceFacts, DeviceStatus, Done, Fence,
     FenceState, Flow, Grant, GrantRequest, Held, Inbox, ItemResult, Kernel, Launch, Listener, NotGranted, OnFailure,
-    Orchestrator, Ordered, POISON, PendingGrant, Pipeline, Prepared, Readback, Recall, Reference, Registered, RunAll,
+    Orchestrator, Ordered, POISON, PendingGrant, Pipeline, Readback, Recall, Reference, Registered, RunAll,
     RunPipeline, Session, SetMember, SetRefused, Shutdown, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin,
     Value, Words, Workload, read_floats, workload,
 };

@@ -31,6 +31,7 @@ impl CodeFrameWork {
 impl Workload for CodeFrameWork {
     type Input = Found;
     type Reference = ();
+    type Prepared = ();
     type Output = Packed;
 
     fn name(&self) -> &str {
@@ -60,7 +61,7 @@ struct FrameSession {
 }
 
 impl Session<CodeFrameWork> for FrameSession {
-    fn run(&mut self, found: &Found, _: &mut Context<'_>) -> Result<Packed, Fault> {
+    fn run(&mut self, found: &Found, _: &mut Context<'_, CodeFrameWork>) -> Result<Packed, Fault> {
         let mut bytes = self.pool.take(zstd_safe::compress_bound(found.bytes.len()));
         self.packer.pack(&found.bytes, &found.sequences, bytes.vec_mut()).map_err(Fault::work)?;
         Ok(Packed { bytes, raw: found.bytes.len(), members: Vec::new() })
@@ -82,6 +83,7 @@ impl CodeMemberWork {
 impl Workload for CodeMemberWork {
     type Input = Found;
     type Reference = ();
+    type Prepared = ();
     type Output = Packed;
 
     fn name(&self) -> &str {
@@ -114,7 +116,7 @@ struct MemberSession {
 }
 
 impl Session<CodeMemberWork> for MemberSession {
-    fn run(&mut self, found: &Found, context: &mut Context<'_>) -> Result<Packed, Fault> {
+    fn run(&mut self, found: &Found, context: &mut Context<'_, CodeMemberWork>) -> Result<Packed, Fault> {
         let raw: &[u8] = &Arc::clone(&found.bytes);
         let tokens = tokens::tokens(raw, &found.sequences);
         let layout = layout::layout(&tokens);

@@ -25,6 +25,7 @@ impl FilterWork {
 impl Workload for FilterWork {
     type Input = Block;
     type Reference = ();
+    type Prepared = ();
     type Output = Block;
 
     fn name(&self) -> &str {
@@ -56,7 +57,7 @@ struct FilterSession {
 }
 
 impl Session<FilterWork> for FilterSession {
-    fn run(&mut self, block: &Block, context: &mut Context<'_>) -> Result<Block, Fault> {
+    fn run(&mut self, block: &Block, context: &mut Context<'_, FilterWork>) -> Result<Block, Fault> {
         let bytes = if self.on_device {
             on_device(context.backend, &self.filter, &block.bytes, &self.pool)?
         } else {

@@ -39,6 +39,7 @@ impl FindWork {
 impl Workload for FindWork {
     type Input = Block;
     type Reference = ();
+    type Prepared = ();
     type Output = Found;
 
     fn name(&self) -> &str {
@@ -73,7 +74,7 @@ struct FindSession {
 }
 
 impl Session<FindWork> for FindSession {
-    fn run(&mut self, block: &Block, context: &mut Context<'_>) -> Result<Found, Fault> {
+    fn run(&mut self, block: &Block, context: &mut Context<'_, FindWork>) -> Result<Found, Fault> {
         let bytes = &block.bytes[..];
         let taken = match &mut self.tables {
             Some(tables) => {

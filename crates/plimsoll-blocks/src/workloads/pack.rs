@@ -44,6 +44,7 @@ impl PackWork {
 impl Workload for PackWork {
     type Input = Block;
     type Reference = ();
+    type Prepared = ();
     type Output = Packed;
 
     fn name(&self) -> &str {
@@ -85,7 +86,7 @@ struct PackSession {
 }
 
 impl Session<PackWork> for PackSession {
-    fn run(&mut self, block: &Block, _: &mut Context<'_>) -> Result<Packed, Fault> {
+    fn run(&mut self, block: &Block, _: &mut Context<'_, PackWork>) -> Result<Packed, Fault> {
         let filtered = self.recipe.filter.map(|filter| filter.apply(&block.bytes));
         let raw: &[u8] = filtered.as_deref().unwrap_or(&block.bytes);
         let mut bytes = self.pool.take(zstd_safe::compress_bound(raw.len()) + 256);

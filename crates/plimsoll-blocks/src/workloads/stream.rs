@@ -47,6 +47,7 @@ impl Workload for PartWork {
     /// The part, which goes into the session; none to go on with what is there. A held session runs a task once.
     type Input = Mutex<Option<Part>>;
     type Reference = ();
+    type Prepared = ();
     type Output = Unpacked;
 
     fn name(&self) -> &str {
@@ -73,7 +74,7 @@ struct PartSession {
 }
 
 impl Session<PartWork> for PartSession {
-    fn run(&mut self, part: &Mutex<Option<Part>>, _: &mut Context<'_>) -> Result<Unpacked, Fault> {
+    fn run(&mut self, part: &Mutex<Option<Part>>, _: &mut Context<'_, PartWork>) -> Result<Unpacked, Fault> {
         let taken = part.lock().map_err(|_| Fault::work("a part was lost to a panic"))?.take();
         self.waiting.extend(taken);
         self.unpack().map_err(Fault::work)

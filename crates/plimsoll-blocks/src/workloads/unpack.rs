@@ -25,6 +25,7 @@ impl UnpackWork {
 impl Workload for UnpackWork {
     type Input = Whole;
     type Reference = ();
+    type Prepared = ();
     type Output = PooledBytes;
 
     fn name(&self) -> &str {
@@ -53,7 +54,7 @@ struct UnpackSession {
 }
 
 impl Session<UnpackWork> for UnpackSession {
-    fn run(&mut self, piece: &Whole, _: &mut Context<'_>) -> Result<PooledBytes, Fault> {
+    fn run(&mut self, piece: &Whole, _: &mut Context<'_, UnpackWork>) -> Result<PooledBytes, Fault> {
         self.unpack(piece).map_err(Fault::work)
     }
 }

@@ -80,7 +80,7 @@ fn scored_here(metric: &str, reference: Vec<u8>, pictures: Vec<Vec<u8>>) -> Vec<
     let orchestrator = Orchestrator::builder().cpu(cores).build();
     let metric: Metric = metric.parse().expect("a metric");
     let metric = orchestrator.register(metric.workload());
-    let reference = orchestrator.upload(&metric, pictures::image(reference));
+    let reference = orchestrator.pin_reference(&metric, pictures::image(reference));
     let task = |picture| Task::new(pictures::image(picture)).reference(&reference).rung("cpu");
     let results = orchestrator.run_all(&metric, pictures.into_iter().map(task)).ordered();
     results.map(|result| result.expect("it scores").output.value).collect()

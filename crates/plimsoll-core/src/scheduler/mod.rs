@@ -234,6 +234,11 @@ impl<H: Host> Scheduler<H> {
         self.tasks.len() >= self.config.queue_limit
     }
 
+    /// How many more tasks would be taken in.
+    pub fn queue_space(&self) -> usize {
+        self.config.queue_limit.saturating_sub(self.tasks.len())
+    }
+
     /// Runs under way, those included whose tasks have ended or moved.
     pub fn running(&self) -> usize {
         self.runs.len()

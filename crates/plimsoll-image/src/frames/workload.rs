@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{Bytes, ContentKey, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
-use plimsoll_runtime::{Backend, Buffer, Cancellation, Content, Context, Prepared, Reference, Session, Task, Workload};
+use plimsoll_runtime::{Backend, Buffer, Cancellation, Content, Context, Reference, Session, Task, Workload};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -161,6 +161,7 @@ impl ChainWorkload {
 impl Workload for ChainWorkload {
     type Input = ChainInput;
     type Reference = StreamFrame;
+    type Prepared = Planes;
     type Output = Frame;
 
     fn name(&self) -> &str {
@@ -224,6 +225,25 @@ fn places_among(count: usize, own: usize, around: usize) -> SmallVec<[u8; 8]> {
 
 const NO_OTHERS: &str = "this chain looks at no other frames";
 
+/// The planes of a frame that others look at, as a rung keeps them.
+#[derive(Debug)]
+pub enum Planes {
+    /// On a device.
+    Device(Vec<Buffer>),
+    /// In host memory.
+    Host(HostPlanes),
+}
+
+impl Planes {
+    fn on_device(&self) -> Option<&Vec<Buffer>> {
+        if let Self::Device(planes) = self { Some(planes) } else { None }
+    }
+
+    fn on_host(&self) -> Option<&HostPlanes> {
+        if let Self::Host(planes) = self { Some(planes) } else { None }
+    }
+}
+
 struct DeviceSession {
     planned: Arc<Planned>,
     first: Option<DeviceWork>,
@@ -231,17 +251,17 @@ struct DeviceSession {
 }
 
 impl Session<ChainWorkload> for DeviceSession {
-    fn prepare(&mut self, reference: &StreamFrame, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
+    fn prepare(&mut self, reference: &StreamFrame, backend: &mut dyn Backend) -> Result<Planes, Fault> {
         let mut run = Run { backend, cancellation: Cancellation::never() };
         let (Some(work), Some(program)) = (&self.first, self.planned.plan.first()) else {
             return Err(Fault::work(NO_OTHERS));
         };
-        Ok(Arc::new(work.planes(&mut run, program, Some(reference.frame.bytes()))?))
+        Ok(Planes::Device(work.planes(&mut run, program, Some(reference.frame.bytes()))?))
     }
 
-    fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
+    fn run(&mut self, input: &ChainInput, context: &mut Context<'_, ChainWorkload>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
-        let among = among::<Vec<Buffer>>(plan, input, context.references)?;
+        let among = among(plan, input, context, Planes::on_device)?;
         let given: Vec<&Buffer> = among.into_iter().flatten().collect();
         let mut run = Run { backend: &mut *context.backend, cancellation: context.cancellation };
         let program = plan.last(input.has_others());
@@ -257,16 +277,16 @@ struct HostSession {
 }
 
 impl Session<ChainWorkload> for HostSession {
-    fn prepare(&mut self, reference: &StreamFrame, _: &mut dyn Backend) -> Result<Prepared, Fault> {
+    fn prepare(&mut self, reference: &StreamFrame, _: &mut dyn Backend) -> Result<Planes, Fault> {
         let (Some(work), Some(program)) = (&mut self.first, self.planned.plan.first()) else {
             return Err(Fault::work(NO_OTHERS));
         };
-        Ok(Arc::new(work.planes(program, Some(reference.frame.bytes()), Cancellation::never())?))
+        Ok(Planes::Host(work.planes(program, Some(reference.frame.bytes()), Cancellation::never())?))
     }
 
-    fn run(&mut self, input: &ChainInput, context: &mut Context<'_>) -> Result<Frame, Fault> {
+    fn run(&mut self, input: &ChainInput, context: &mut Context<'_, ChainWorkload>) -> Result<Frame, Fault> {
         let plan = &self.planned.plan;
-        let among = among::<HostPlanes>(plan, input, context.references)?;
+        let among = among(plan, input, context, Planes::on_host)?;
         let given: Vec<&[f32]> = among.into_iter().flatten().map(Vec::as_slice).collect();
         let program = plan.last(input.has_others());
         let bytes = self.last.frame(program, Some(input.frame.bytes()), &given, context.cancellation)?;
@@ -275,13 +295,18 @@ impl Session<ChainWorkload> for HostSession {
 }
 
 /// The planes of the frame itself and then those of the others; none for a chain that looks at no other frames.
-fn among<'a, T: 'static>(plan: &Plan, input: &ChainInput, references: &'a [Prepared]) -> Result<Vec<&'a T>, Fault> {
+fn among<'a, T>(
+    plan: &Plan,
+    input: &ChainInput,
+    context: &Context<'a, ChainWorkload>,
+    planes: fn(&'a Planes) -> Option<&'a T>,
+) -> Result<Vec<&'a T>, Fault> {
     if plan.first().is_some() && input.among.is_empty() {
         return Err(Fault::work("the chain looks at other frames; make its tasks with `task_among`"));
     }
     let missing = || Fault::work("a frame that the task looks at is not prepared for this rung");
-    let planes = input.among.iter().map(|place| references.get(usize::from(*place))?.downcast_ref());
-    planes.map(|planes| planes.ok_or_else(missing)).collect()
+    let each = input.among.iter().map(|place| context.reference(usize::from(*place)).map(planes));
+    each.map(|planes| planes?.ok_or_else(missing)).collect()
 }
 
 fn ladder(plan: &Plan, has_others: bool) -> Ladder {

@@ -1,15 +1,13 @@
 //! Metrics made of kernels: the same code on a GPU and, through the twins, on the CPU.
 
-use std::sync::Arc;
-
 use plimsoll_core::{Bytes, Fault, Footprint};
-use plimsoll_runtime::{Backend, Cancellation, Context, Prepared, Session};
+use plimsoll_runtime::{Backend, Cancellation, Context, Session};
 
 use super::Metric;
-use super::workload::{MetricWorkload, Score, SizesDiffer, in_range};
+use super::workload::{MetricWorkload, PreparedReference, Score, in_range};
 use crate::feed::Source;
 use crate::footprint::CountingBackend;
-use crate::image::{Image, SampleKind, Shape, Size};
+use crate::image::{Image, SampleKind, Shape};
 use crate::run::Run;
 
 /// A metric made of kernels, whole or in strips: two types where both are offered.
@@ -85,29 +83,19 @@ struct DeviceSession<D: DeviceMetric> {
     work: D::Work,
 }
 
-struct Kept<R> {
-    size: Size,
-    reference: R,
-}
-
 impl<D: DeviceMetric> Session<MetricWorkload> for DeviceSession<D> {
-    fn prepare(&mut self, reference: &Image, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
+    fn prepare(&mut self, reference: &Image, backend: &mut dyn Backend) -> Result<PreparedReference, Fault> {
         let mut run = Run { backend, cancellation: Cancellation::never() };
         let (size, reference) = (reference.size(), reference.at_least(self.metric.about().side_min));
         let reference = self.device.prepare(&mut run, &mut self.work, Source::Pixels(&reference))?;
-        Ok(Arc::new(Kept { size, reference }))
+        Ok(PreparedReference::new(size, reference))
     }
 
-    fn run(&mut self, distorted: &Image, context: &mut Context<'_>) -> Result<Score, Fault> {
-        let references = context.references;
-        let kept = references.first().and_then(|kept| kept.downcast_ref::<Kept<D::Reference>>());
-        let kept = kept.ok_or_else(|| Fault::work("the task names no reference"))?;
-        if kept.size != distorted.size() {
-            return Err(Fault::work(SizesDiffer { reference: kept.size, distorted: distorted.size() }));
-        }
+    fn run(&mut self, distorted: &Image, context: &mut Context<'_, MetricWorkload>) -> Result<Score, Fault> {
+        let reference: &D::Reference = context.reference(0)?.of(distorted.size())?;
         let distorted = distorted.at_least(self.metric.about().side_min);
         let mut run = Run { backend: context.backend, cancellation: context.cancellation };
-        let score = self.device.score(&mut run, &mut self.work, &kept.reference, Source::Pixels(&distorted))?;
+        let score = self.device.score(&mut run, &mut self.work, reference, Source::Pixels(&distorted))?;
         in_range(self.metric, score)
     }
 }

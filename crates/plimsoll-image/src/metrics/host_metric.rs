@@ -1,13 +1,11 @@
 //! Metrics on the CPU as plain code: a library's, or our own where that is faster than the kernels' twins.
 
-use std::sync::Arc;
-
 use plimsoll_core::{Fault, Footprint};
-use plimsoll_runtime::{Backend, Context, Prepared, Session};
+use plimsoll_runtime::{Backend, Context, Session};
 
 use super::Metric;
-use super::workload::{MetricWorkload, Score, SizesDiffer, in_range};
-use crate::image::{Image, Shape, Size};
+use super::workload::{MetricWorkload, PreparedReference, Score, in_range};
+use crate::image::{Image, Shape};
 
 /// A metric on the CPU.
 pub(super) trait HostMetric: Send + Sync + 'static {
@@ -45,23 +43,15 @@ struct HostSession<H: HostMetric> {
     scratch: H::Scratch,
 }
 
-struct Kept<R> {
-    size: Size,
-    reference: R,
-}
-
 impl<H: HostMetric> Session<MetricWorkload> for HostSession<H> {
-    fn prepare(&mut self, reference: &Image, _: &mut dyn Backend) -> Result<Prepared, Fault> {
+    fn prepare(&mut self, reference: &Image, _: &mut dyn Backend) -> Result<PreparedReference, Fault> {
         let (size, reference) = (reference.size(), reference.at_least(self.metric.about().side_min));
-        Ok(Arc::new(Kept { size, reference: self.host.prepare(&mut self.scratch, &reference)? }))
+        Ok(PreparedReference::new(size, self.host.prepare(&mut self.scratch, &reference)?))
     }
 
-    fn run(&mut self, distorted: &Image, context: &mut Context<'_>) -> Result<Score, Fault> {
-        let kept: &Kept<H::Reference> = context.reference(0)?;
-        if kept.size != distorted.size() {
-            return Err(Fault::work(SizesDiffer { reference: kept.size, distorted: distorted.size() }));
-        }
+    fn run(&mut self, distorted: &Image, context: &mut Context<'_, MetricWorkload>) -> Result<Score, Fault> {
+        let reference: &H::Reference = context.reference(0)?.of(distorted.size())?;
         let distorted = distorted.at_least(self.metric.about().side_min);
-        in_range(self.metric, self.host.score(&mut self.scratch, &kept.reference, &distorted)?)
+        in_range(self.metric, self.host.score(&mut self.scratch, reference, &distorted)?)
     }
 }

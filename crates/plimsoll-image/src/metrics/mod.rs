@@ -9,7 +9,7 @@
 //! let psnr = orchestrator.register(Metric::Psnr.workload());
 //! let size = Size { width: 64, height: 48 };
 //! let image = |value: u8| Image::rgb8(size, vec![value; 64 * 48 * 3]).expect("as many samples as it has");
-//! let reference = orchestrator.upload(&psnr, image(100));
+//! let reference = orchestrator.pin_reference(&psnr, image(100));
 //! let done = orchestrator.run(&psnr, Task::new(image(101)).reference(&reference))?;
 //! assert!((done.output.value - 48.13).abs() < 0.01);
 //! # Ok::<(), plimsoll_runtime::TaskFailure>(())

@@ -1,6 +1,7 @@
 //! A metric as a workload: the task is a distorted image, its reference is a reference.
 //! Invariant: a score lies in its metric's range, or there is an error instead of it.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -52,6 +53,27 @@ pub struct SizesDiffer {
     pub distorted: Size,
 }
 
+/// What a rung of a metric keeps of a reference: each something of its own, which no other rung can read.
+#[derive(Debug)]
+pub struct PreparedReference {
+    size: Size,
+    kept: Box<dyn Any + Send + Sync>,
+}
+
+impl PreparedReference {
+    pub(super) fn new(size: Size, kept: impl Any + Send + Sync) -> Self {
+        Self { size, kept: Box::new(kept) }
+    }
+
+    /// What was kept, for an image that is to be compared with it.
+    pub(super) fn of<R: 'static>(&self, distorted: Size) -> Result<&R, Fault> {
+        if self.size != distorted {
+            return Err(Fault::work(SizesDiffer { reference: self.size, distorted }));
+        }
+        self.kept.downcast_ref().ok_or_else(|| Fault::work("the reference was prepared by another rung"))
+    }
+}
+
 /// A metric that an orchestrator can run. Made by [`Metric::workload`].
 #[derive(Debug)]
 pub struct MetricWorkload {
@@ -79,6 +101,7 @@ impl MetricWorkload {
 impl Workload for MetricWorkload {
     type Input = Image;
     type Reference = Image;
+    type Prepared = PreparedReference;
     type Output = Score;
 
     fn name(&self) -> &str {

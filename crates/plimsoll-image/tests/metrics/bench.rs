@@ -36,7 +36,7 @@ impl Bench {
         reference: &Image,
         distorted: &Image,
     ) -> Result<Done<Score>, TaskFailure> {
-        let reference = self.orchestrator.upload(metric, reference.clone());
+        let reference = self.orchestrator.pin_reference(metric, reference.clone());
         self.orchestrator.run(metric, Task::new(distorted.clone()).reference(&reference).rung(rung))
     }
 }

@@ -60,6 +60,7 @@ struct BlurSession {
 impl Workload for BlurWork {
     type Input = BlurInput;
     type Reference = ();
+    type Prepared = ();
     type Output = Vec<f32>;
 
     fn name(&self) -> &str {
@@ -89,7 +90,7 @@ impl Workload for BlurWork {
 }
 
 impl Session<BlurWork> for BlurSession {
-    fn run(&mut self, input: &BlurInput, context: &mut Context<'_>) -> Result<Vec<f32>, Fault> {
+    fn run(&mut self, input: &BlurInput, context: &mut Context<'_, BlurWork>) -> Result<Vec<f32>, Fault> {
         if self.strips {
             blur_strip(context.backend, input.blur, &input.pixels, strip_rows(input.height))
         } else {
@@ -107,6 +108,7 @@ struct SumSession;
 impl Workload for SumWork {
     type Input = Arc<[f32]>;
     type Reference = ();
+    type Prepared = ();
     type Output = f32;
 
     fn name(&self) -> &str {
@@ -136,7 +138,7 @@ impl Workload for SumWork {
 }
 
 impl Session<SumWork> for SumSession {
-    fn run(&mut self, input: &Arc<[f32]>, context: &mut Context<'_>) -> Result<f32, Fault> {
+    fn run(&mut self, input: &Arc<[f32]>, context: &mut Context<'_, SumWork>) -> Result<f32, Fault> {
         sum(context.backend, input)
     }
 }

@@ -8,6 +8,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung, Ta
 use plimsoll_runtime::{
     Access, Backend, Buffer, Context, Fence, FenceState, Held, Kernel, Launch, Session, Task, Twin, Workload,
 };
+use plimsoll_testkit::patience::in_time;
 
 use crate::{gpus, orchestrator};
 
@@ -90,6 +91,7 @@ impl Sums {
 impl Workload for Folding {
     type Input = Step;
     type Reference = ();
+    type Prepared = ();
     type Output = Vec<u32>;
 
     fn name(&self) -> &str {
@@ -125,7 +127,7 @@ impl Workload for Folding {
 }
 
 impl Session<Folding> for Sums {
-    fn run(&mut self, step: &Step, context: &mut Context<'_>) -> Result<Vec<u32>, Fault> {
+    fn run(&mut self, step: &Step, context: &mut Context<'_, Folding>) -> Result<Vec<u32>, Fault> {
         match step {
             Step::Fold(add) => {
                 let params = [*add, 0, 0, 0];
@@ -147,7 +149,7 @@ impl Session<Folding> for Sums {
 
 fn sums(held: &Held<Folding>) -> Vec<u32> {
     let ticket = held.submit(Task::new(Step::Read).drains()).expect("it is held");
-    ticket.wait(LONG).unwrap_or_else(|_| panic!("no answer for {LONG:?}")).expect("it can be read").output
+    in_time(ticket).expect("it can be read").output
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn ten_thousand_tasks_are_recalled_from_depth_2_to_depth_1_to_the_cpu_and_none_i
             6_000 => assert!(held.recall("cpu")),
             _ => {}
         }
-        let done = ticket.wait(LONG).unwrap_or_else(|_| panic!("no answer for {LONG:?}")).expect("no task is lost");
+        let done = in_time(ticket).expect("no task is lost");
         if rungs.last() != Some(&done.report.rung) {
             rungs.push(done.report.rung);
         }
@@ -185,7 +187,7 @@ fn what_was_not_drained_of_a_lost_device_is_told_and_can_be_done_again() {
     let held = orchestrator.hold(&folding);
     let fold = |numbers: std::ops::Range<u32>| {
         let tickets: Vec<_> = numbers.map(|n| held.submit(Task::new(Step::Fold(n))).expect("it is held")).collect();
-        tickets.into_iter().map(|ticket| ticket.wait(LONG).unwrap_or_else(|_| panic!("no answer"))).collect::<Vec<_>>()
+        tickets.into_iter().map(|ticket| in_time(ticket)).collect::<Vec<_>>()
     };
     assert!(fold(0..20).iter().all(Result::is_ok));
     let saved = sums(&held);
@@ -209,8 +211,7 @@ fn a_task_that_fails_loses_its_session_and_closing_leaves_nothing() {
     let orchestrator = orchestrator(&gpu);
     let folding = orchestrator.register(Folding);
     let held = orchestrator.hold(&folding);
-    let wait =
-        |step| held.submit(Task::new(step)).expect("it is held").wait(LONG).unwrap_or_else(|_| panic!("no answer"));
+    let wait = |step| in_time(held.submit(Task::new(step)).expect("it is held"));
     assert!(wait(Step::Fold(1)).is_ok());
     assert!(matches!(wait(Step::Fail).unwrap_err().error, TaskError::WorkFailed(_)));
     assert!(held.is_lost());

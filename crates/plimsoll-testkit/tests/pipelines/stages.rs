@@ -67,6 +67,7 @@ macro_rules! stage {
         impl Workload for $name {
             type Input = $input;
             type Reference = ();
+            type Prepared = ();
             type Output = $output;
 
             fn name(&self) -> &str {
@@ -88,8 +89,8 @@ macro_rules! stage {
         }
 
         impl Session<$name> for $name {
-            fn run(&mut self, input: &$input, context: &mut Context<'_>) -> Result<$output, Fault> {
-                let run: fn(&$input, &mut Context<'_>) -> Result<$output, Fault> = $run;
+            fn run(&mut self, input: &$input, context: &mut Context<'_, $name>) -> Result<$output, Fault> {
+                let run: fn(&$input, &mut Context<'_, $name>) -> Result<$output, Fault> = $run;
                 run(input, context)
             }
         }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_runtime::{TaskResult, Ticket};
+use plimsoll_testkit::patience::ended_within;
 
 /// How long a single wait may take. Far beyond what anything here needs, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,11 +32,8 @@ pub(crate) fn bounded(test: impl FnOnce() + Send + 'static) {
 
 /// The result of a ticket, which has to come.
 #[track_caller]
-pub(crate) fn within<O>(ticket: Ticket<O>, what: &str) -> TaskResult<O> {
-    match ticket.wait(PATIENCE) {
-        Ok(result) => result,
-        Err(_) => panic!("{what}: no result within {PATIENCE:?}"),
-    }
+pub(crate) fn within<O>(mut ticket: Ticket<O>, what: &str) -> TaskResult<O> {
+    ended_within(&mut ticket, PATIENCE).unwrap_or_else(|| panic!("{what}: no result within {PATIENCE:?}"))
 }
 
 /// Looks again and again until it holds.

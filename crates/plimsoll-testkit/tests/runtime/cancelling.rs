@@ -166,7 +166,7 @@ fn the_last_handle_of_a_reference_may_go_with_the_task() {
         let (orchestrator, work) = one_worker();
         for round in 0..10 {
             let (entered, leave) = (Gate::default(), Gate::default());
-            let handle = orchestrator.upload(&work, vec![round; 10]);
+            let handle = orchestrator.pin_reference(&work, vec![round; 10]);
             let task = Task::new(Piece::new(1).held(&entered, &leave)).reference(&handle);
             let ticket = orchestrator.submit(&work, task).unwrap();
             drop(handle);

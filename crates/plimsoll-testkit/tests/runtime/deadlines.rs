@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, Footprint, TaskError};
 use plimsoll_runtime::{Buffer, Device, DeviceFacts, MemoryReading, Orchestrator, Task};
+use plimsoll_testkit::patience::ended_within;
 
 use crate::bounded::{Gate, bounded, eventually, within};
 use crate::scripted::{FIRST, Piece, Scripted, anywhere, as_device, virtual_gpu};
@@ -56,8 +57,8 @@ fn while_it_runs_and_does_not_listen() {
         assert!(matches!(error, TaskError::DeadlinePassed { started: true }), "{error}");
         assert_eq!(orchestrator.unsettled(), 0);
         assert_eq!(orchestrator.reports()[0].promised, Bytes::mib(60), "the work still holds its memory");
-        let behind = orchestrator.submit(&work, Task::new(Piece::new(2).ladder(ladder))).unwrap();
-        let behind = behind.wait(Duration::from_millis(20)).err().expect("there is no room yet");
+        let mut behind = orchestrator.submit(&work, Task::new(Piece::new(2).ladder(ladder))).unwrap();
+        assert!(ended_within(&mut behind, Duration::from_millis(20)).is_none(), "there is no room yet");
         leave.open();
         assert_eq!(within(behind, "the task behind it").unwrap().output.value, 2);
         eventually("the lease is back", || orchestrator.reports()[0].promised == Bytes::ZERO);
@@ -145,9 +146,10 @@ fn a_driver_that_hangs_keeps_no_deadline_waiting() {
         asked.pass();
         let (entered, leave) = (Gate::default(), Gate::default());
         let late = Task::new(Piece::new(2).held(&entered, &leave)).deadline(SHORT);
-        let late = orchestrator.submit(&work, late).unwrap();
+        let mut late = orchestrator.submit(&work, late).unwrap();
         // Waits for less than the driver hangs, so that only a deadline seen meanwhile passes.
-        let late = late.wait(Duration::from_secs(10)).ok().expect("the deadline passes while the driver hangs");
+        let late =
+            ended_within(&mut late, Duration::from_secs(10)).expect("the deadline passes while the driver hangs");
         assert!(matches!(late.err().unwrap().error, TaskError::DeadlinePassed { .. }));
         leave.open();
         answer.open();

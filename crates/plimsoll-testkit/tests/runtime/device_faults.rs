@@ -8,6 +8,7 @@ use plimsoll_core::balancer::Strategy;
 use plimsoll_core::event::{Event, What};
 use plimsoll_core::{Bytes, DeviceId, Fault, Setback, TaskError};
 use plimsoll_runtime::{Orchestrator, Task, check};
+use plimsoll_testkit::patience::ended_within;
 use plimsoll_testkit::virtual_device::ScriptedFault;
 
 use crate::bounded::{Gate, Meeting, bounded, eventually, within};
@@ -251,9 +252,9 @@ fn work_that_hangs_takes_nothing_else_with_it() {
             within(ticket, "a task queued behind the hung one").unwrap();
         }
         for n in 0..5 {
-            let later = orchestrator.submit(&work, Task::new(both(n))).unwrap();
+            let mut later = orchestrator.submit(&work, Task::new(both(n))).unwrap();
             // Less than the hung call lasts, so that waiting for it does not pass.
-            let later = later.wait(Duration::from_secs(10)).ok().expect("a task after the hung one ends");
+            let later = ended_within(&mut later, Duration::from_secs(10)).expect("a task after the hung one ends");
             assert_eq!(later.unwrap().output.value, n);
         }
         leave.open();
@@ -281,8 +282,8 @@ fn a_cancelled_task_that_hangs_is_noticed_too() {
         let hung = orchestrator.submit(&work, Task::new(hangs)).unwrap();
         entered.pass();
         assert!(hung.cancel());
-        let later = orchestrator.submit(&work, Task::new(both(3))).unwrap();
-        let later = later.wait(Duration::from_secs(10)).ok().expect("a task after the cancelled one ends");
+        let mut later = orchestrator.submit(&work, Task::new(both(3))).unwrap();
+        let later = ended_within(&mut later, Duration::from_secs(10)).expect("a task after the cancelled one ends");
         assert_eq!(later.unwrap().report.device, SECOND);
         leave.open();
     });

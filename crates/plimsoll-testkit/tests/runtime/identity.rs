@@ -35,7 +35,7 @@ fn a_workload_of_another_orchestrator_is_refused() {
         let mine = here.register(Scripted::named("mine").factor(2));
         let theirs = there.register(Scripted::named("theirs").factor(3));
         assert_eq!(here.run(&mine, Task::new(Piece::new(7))).unwrap().output.value, 14);
-        let refused = here.submit(&theirs, Task::new(Piece::new(7))).err().expect("it was never registered here");
+        let refused = here.submit(&theirs, Task::new(Piece::new(7))).expect_err("it was never registered here");
         assert_eq!(refused.reason, SubmitRefusal::UnknownWorkload);
         assert!(here.run(&theirs, Task::new(Piece::new(7))).is_err());
         assert!(here.run_all(&theirs, [Task::new(Piece::new(7))]).next().unwrap().is_err());

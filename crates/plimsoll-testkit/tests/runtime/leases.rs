@@ -102,16 +102,14 @@ fn a_busy_device_does_not_hide_a_wait_that_is_hopeless() {
         let work = orchestrator.register(Scripted::default());
         let _lease = orchestrator.lease(&[(FIRST, Bytes::mib(80))]).unwrap();
         let large = Piece::new(1).ladder(anywhere(Footprint::task(Bytes::mib(50))));
-        let large = orchestrator.submit(&work, Task::new(large)).unwrap();
-        let mut large = Some(large);
+        let mut large = orchestrator.submit(&work, Task::new(large)).unwrap();
         let small = || Task::new(Piece::new(2).ladder(anywhere(Footprint::task(Bytes::mib(1)))));
         let until = std::time::Instant::now() + crate::bounded::PATIENCE;
         let ended = loop {
             assert!(std::time::Instant::now() < until, "the large task is still waiting");
             orchestrator.run(&work, small()).unwrap();
-            match large.take().unwrap().poll_now() {
-                Ok(result) => break result,
-                Err(again) => large = Some(again),
+            if let Some(result) = large.poll_now() {
+                break result;
             }
         };
         assert!(matches!(ended.err().unwrap().error, TaskError::Exhausted { .. }));

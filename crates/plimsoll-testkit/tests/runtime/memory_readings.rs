@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::balancer::Strategy;
 use plimsoll_core::{Bytes, TaskError};
 use plimsoll_runtime::{Device, Orchestrator, Shutdown, Task, check};
+use plimsoll_testkit::patience::ended_within;
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 use crate::bounded::{Gate, PATIENCE, bounded, eventually, within};
@@ -81,14 +82,14 @@ fn a_deadline_passes_though_a_reading_hangs() {
         let work = orchestrator.register(Scripted::default());
         let (entered, leave) = (Gate::default(), Gate::default());
         let held = Task::new(Piece::new(1).held(&entered, &leave)).devices([SECOND]).deadline(Duration::from_secs(1));
-        let ticket = orchestrator.submit(&work, held).unwrap();
+        let mut ticket = orchestrator.submit(&work, held).unwrap();
         entered.pass();
         let closed = door.close();
         eventually("memory is read while there is work", || door.held() == 1);
-        let ended = ticket.wait(PROMPT);
+        let ended = ended_within(&mut ticket, PROMPT);
         drop(closed);
         leave.open();
-        let failed = ended.ok().expect("the deadline passes").err().expect("it was too late");
+        let failed = ended.expect("the deadline passes").err().expect("it was too late");
         assert!(matches!(failed.error, TaskError::DeadlinePassed { started: true }), "{failed}");
     });
 }
@@ -110,15 +111,15 @@ fn a_lost_device_is_reopened_though_a_reading_hangs() {
                 check::known_answer(context.backend)
             });
             let (on, lost) = if itself { (FIRST, &inner) } else { (SECOND, &other) };
-            let ticket = orchestrator.submit(&work, Task::new(piece).devices([on])).unwrap();
+            let mut ticket = orchestrator.submit(&work, Task::new(piece).devices([on])).unwrap();
             entered.pass();
             let closed = door.close();
             eventually("memory is read while there is work", || door.held() == 1);
             lost.lose();
             leave.open();
-            let ended = ticket.wait(PROMPT);
+            let ended = ended_within(&mut ticket, PROMPT);
             drop(closed);
-            let done = ended.ok().expect("it is reopened and the task runs again").unwrap();
+            let done = ended.expect("it is reopened and the task runs again").unwrap();
             assert_eq!((done.output.value, lost.calls().reopenings), (1, 1));
         });
     }

@@ -117,7 +117,7 @@ fn a_task_of_another_orchestrator_is_refused() {
         let (entered, leave) = (Gate::default(), Gate::default());
         let foreign = there.submit(&other, Task::new(Piece::new(1).held(&entered, &leave))).unwrap();
         entered.pass();
-        let refused = here.submit(&work, Task::new(Piece::new(2)).after([foreign.id()])).err().expect("refused");
+        let refused = here.submit(&work, Task::new(Piece::new(2)).after([foreign.id()])).expect_err("refused");
         assert_eq!(refused.reason, SubmitRefusal::UnknownPredecessor { task: foreign.id() });
         leave.open();
         within(foreign, "the foreign one").unwrap();

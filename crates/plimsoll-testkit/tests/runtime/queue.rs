@@ -33,9 +33,9 @@ fn the_very_task_comes_back() {
             ran.fetch_add(1, Ordering::SeqCst);
             Ok(())
         });
-        let refused = orchestrator.try_submit(&work, Task::new(piece)).err().expect("the queue is full");
+        let refused = orchestrator.try_submit(&work, Task::new(piece)).expect_err("the queue is full");
         assert_eq!(refused.reason, SubmitRefusal::QueueFull { limit: 2 });
-        let refused = orchestrator.submit(&work, *refused.task).err().expect("still full after a short wait");
+        let refused = orchestrator.submit(&work, *refused.task).expect_err("still full after a short wait");
         let mut inbox = orchestrator.inbox(&work);
         let refused = inbox.try_submit(*refused.task).expect_err("still full for an inbox");
         let refused = inbox.submit(*refused.task).expect_err("an inbox waits no longer");
@@ -149,7 +149,7 @@ fn whoever_waits_without_limit_waits() {
                 std::thread::spawn(move || match at {
                     0 => {
                         let ticket = there.submit(&registered, Task::new(Piece::new(2))).expect("room comes");
-                        ticket.wait(Duration::MAX).ok().expect("it ends").unwrap().output.value
+                        ticket.wait().unwrap().output.value
                     }
                     _ => {
                         let mut inbox = there.inbox(&registered);

@@ -66,7 +66,7 @@ fn a_handle_and_a_copy_are_the_same_content() {
         let orchestrator = Orchestrator::builder().cpu(1).build();
         let (work, prepares) = counting();
         let work = orchestrator.register(work);
-        let handle = orchestrator.upload(&work, vec![1, 2, 3]);
+        let handle = orchestrator.pin_reference(&work, vec![1, 2, 3]);
         let copy = Reference::new(vec![1, 2, 3]);
         let other = Reference::new(vec![4]);
         let run = |task: Task<Scripted>| orchestrator.run(&work, task).unwrap().output.references;
@@ -84,7 +84,7 @@ fn equal_references_are_there_at_each_place_and_prepared_once() {
         let orchestrator = Orchestrator::builder().cpu(1).build();
         let (work, prepares) = counting();
         let work = orchestrator.register(work);
-        let handle = orchestrator.upload(&work, vec![1, 2, 3]);
+        let handle = orchestrator.pin_reference(&work, vec![1, 2, 3]);
         let (copy, other) = (Reference::new(vec![1, 2, 3]), Reference::new(vec![4]));
         let named = [&copy, &other, &handle, &other, &copy];
         let task = named.iter().fold(Task::new(Piece::new(1)), |task, reference| task.reference(reference));
@@ -100,7 +100,7 @@ fn equal_references_are_there_at_each_place_and_prepared_once() {
         let entered = crate::bounded::Gate::default();
         let held = small.submit(&registered, Task::new(Piece::new(3).held(&entered, &leave))).unwrap();
         let twice = Task::new(Piece::new(4)).reference(&copy).reference(&other).reference(&copy);
-        let refused = small.try_submit(&registered, twice).err().expect("the queue is full");
+        let refused = small.try_submit(&registered, twice).expect_err("the queue is full");
         leave.open();
         within(held, "the first").unwrap();
         assert_eq!(small.run(&registered, *refused.task).unwrap().output.references, [(6, 0), (4, 0), (6, 0)]);
@@ -164,7 +164,7 @@ fn what_a_handle_holds_goes_last() {
         let orchestrator = Orchestrator::builder().cpu(1).memory_limit(Bytes::mib(35)).build();
         let (work, _) = counting();
         let work = orchestrator.register(work);
-        let handle = orchestrator.upload(&work, vec![0]);
+        let handle = orchestrator.pin_reference(&work, vec![0]);
         assert!(tight(&orchestrator, &work, &handle));
         for n in 1..20 {
             tight(&orchestrator, &work, &Reference::new(vec![n]));
@@ -186,12 +186,12 @@ fn a_handle_holds_what_was_already_there_and_what_others_let_go() {
         let (work, _) = counting();
         let work = orchestrator.register(work);
         assert!(tight(&orchestrator, &work, &Reference::new(vec![0])), "prepared without a handle");
-        let handle = orchestrator.upload(&work, vec![0]);
+        let handle = orchestrator.pin_reference(&work, vec![0]);
         for n in 1..20 {
             tight(&orchestrator, &work, &Reference::new(vec![n]));
         }
         assert!(!tight(&orchestrator, &work, &handle), "the handle came later, and holds it");
-        drop(orchestrator.upload(&work, vec![0]));
+        drop(orchestrator.pin_reference(&work, vec![0]));
         for n in 1..20 {
             tight(&orchestrator, &work, &Reference::new(vec![n]));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
-use plimsoll_runtime::{Backend, Context, Device, Prepared, Session, Workload, check};
+use plimsoll_runtime::{Backend, Context, Device, Session, Workload, check};
 use plimsoll_testkit::virtual_device::{VirtualDevice, VirtualDeviceBuilder};
 
 use crate::bounded::Gate;
@@ -18,7 +18,7 @@ pub(crate) const SECOND: DeviceId = DeviceId(1);
 pub(crate) const ALL: f64 = 1e9;
 
 type OpenHook = Arc<dyn Fn(&'static str, &mut dyn Backend) -> Result<(), Fault> + Send + Sync>;
-type RunHook = Arc<dyn Fn(&'static str, &mut Context<'_>) -> Result<(), Fault> + Send + Sync>;
+type RunHook = Arc<dyn Fn(&'static str, &mut Context<'_, Scripted>) -> Result<(), Fault> + Send + Sync>;
 type PrepareHook = Arc<dyn Fn(&'static str, &mut dyn Backend) -> Result<(), Fault> + Send + Sync>;
 
 /// Does something when it is dropped.
@@ -122,7 +122,7 @@ impl Piece {
 
     pub(crate) fn on_run(
         mut self,
-        act: impl Fn(&'static str, &mut Context<'_>) -> Result<(), Fault> + Send + Sync + 'static,
+        act: impl Fn(&'static str, &mut Context<'_, Scripted>) -> Result<(), Fault> + Send + Sync + 'static,
     ) -> Self {
         self.on_run = Some(Arc::new(act));
         self
@@ -208,6 +208,7 @@ struct Opened {
 impl Workload for Scripted {
     type Input = Piece;
     type Reference = Vec<u8>;
+    type Prepared = (u64, u64);
     type Output = Answer;
 
     fn name(&self) -> &str {
@@ -245,23 +246,22 @@ impl Workload for Scripted {
 }
 
 impl Session<Scripted> for Opened {
-    fn prepare(&mut self, reference: &Vec<u8>, backend: &mut dyn Backend) -> Result<Prepared, Fault> {
+    fn prepare(&mut self, reference: &Vec<u8>, backend: &mut dyn Backend) -> Result<(u64, u64), Fault> {
         if let Some(act) = &self.on_prepare {
             act(self.rung, backend)?;
         }
         let sum: u64 = reference.iter().copied().map(u64::from).sum();
-        Ok(Arc::new((sum, self.params)))
+        Ok((sum, self.params))
     }
 
-    fn run(&mut self, piece: &Piece, context: &mut Context<'_>) -> Result<Answer, Fault> {
+    fn run(&mut self, piece: &Piece, context: &mut Context<'_, Scripted>) -> Result<Answer, Fault> {
         if let Some(act) = &piece.on_run {
             act(self.rung, context)?;
         }
-        let references = (0..context.references.len()).map(|at| context.reference::<(u64, u64)>(at).copied());
         Ok(Answer {
             value: piece.value * self.factor,
             params: self.params,
-            references: references.collect::<Result<_, _>>()?,
+            references: context.references().copied().collect(),
             _on_drop: piece.output_drop.clone().map(|act| OnDrop::new(move || act())),
         })
     }

@@ -20,9 +20,8 @@ use super::distributor::Pool;
 use super::source::{Given, Source};
 use crate::intake::Broken;
 
-type Work<I, O> = workload::Function<I, O, fn(&I) -> Result<O, Infallible>>;
-type Read = Work<PathBuf, Result<Frame, ReadImageError>>;
-type Write = Work<(PathBuf, Frame), Result<(), EncodeError>>;
+type Read = workload::Function<PathBuf, Result<Frame, ReadImageError>>;
+type Write = workload::Function<(PathBuf, Frame), Result<(), EncodeError>>;
 
 /// Why an image file was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +49,7 @@ pub(super) struct ImageFiles {
 
 impl ImageFiles {
     pub(super) fn new(pool: &Arc<Pool>, files: Box<dyn Iterator<Item = PathBuf> + Send>) -> Self {
-        let read: fn(&PathBuf) -> Result<_, Infallible> = |path| Ok(read_image(path));
+        let read = |path: &PathBuf| Ok::<_, Infallible>(read_image(path));
         let read = pool.orchestrator.register(workload::function("read image", read));
         Self { pool: Arc::clone(pool), read, files, reading: VecDeque::new(), most: at_once(pool) }
     }
@@ -88,7 +87,7 @@ pub struct ImageWriter {
 
 impl ImageWriter {
     pub(super) fn new(pool: &Arc<Pool>) -> Self {
-        let write: fn(&(PathBuf, Frame)) -> Result<_, Infallible> = |(path, frame)| Ok(write_image(path, frame));
+        let write = |(path, frame): &(PathBuf, Frame)| Ok::<_, Infallible>(write_image(path, frame));
         let write = pool.orchestrator.register(workload::function("write image", write));
         Self { pool: Arc::clone(pool), write, writing: VecDeque::new(), most: at_once(pool) }
     }

@@ -106,9 +106,7 @@ impl Packing<'_> {
             return Poll::Ready(Some(Err(PackError::Stopped)));
         }
         self.fill(context);
-        while self.flow.outstanding() > 0
-            && let Poll::Ready(ended) = self.flow.poll(context)
-        {
+        while let Poll::Ready(Some(ended)) = self.flow.poll(context) {
             self.done.put(ended.item, ended.result);
         }
         if let Some((number, result)) = self.done.take() {

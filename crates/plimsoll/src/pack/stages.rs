@@ -1,7 +1,9 @@
 //! The stages of a recipe as a pipeline: one table from a recipe to its stages, used by every entry.
 
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures_util::Stream as _;
 use plimsoll_blocks::pool::Pool;
 use plimsoll_blocks::workloads::{Block, CodeFrameWork, CodeMemberWork, FilterWork, FindWork, PackWork, Packed};
 use plimsoll_blocks::{Format, Method, Recipe};
@@ -57,7 +59,8 @@ impl Stages {
 /// A pipeline on which blocks go in and come out packed.
 pub(super) trait BlockFlow {
     fn submit(&mut self, block: Block, bytes: Bytes) -> Result<u64, SubmitRefusal>;
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<ItemResult<Packed>>;
+    /// The next result; none if nothing is outstanding.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<ItemResult<Packed>>>;
     fn outstanding(&self) -> usize;
 }
 
@@ -73,8 +76,8 @@ impl<First: Workload<Input = Block>, Last: Workload<Output = Packed>> BlockFlow 
         self.flow.submit_sized(task, bytes).map_err(|TaskRefused { reason, .. }| reason)
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<ItemResult<Packed>> {
-        self.flow.poll_result(context)
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<ItemResult<Packed>>> {
+        Pin::new(&mut self.flow).poll_next(context)
     }
 
     fn outstanding(&self) -> usize {

@@ -14,7 +14,7 @@ use plimsoll_blocks::pool::{Pool, PooledBytes};
 use plimsoll_blocks::scan::{Part, Piece, Scanner, Whole};
 use plimsoll_blocks::workloads::{PartWork, UnpackWork, Unpacked};
 use plimsoll_core::Bytes;
-use plimsoll_runtime::{Held, Orchestrator, Registered, Task, TaskRefused, TaskResult, Ticket};
+use plimsoll_runtime::{Held, Orchestrator, Registered, Task, TaskFailure, TaskRefused, Ticket};
 
 use super::error::PackError;
 use super::packer::{BYTES_MAX, PackSummary, items_max};
@@ -118,24 +118,26 @@ enum Waiting {
     Part(Ticket<Unpacked>),
 }
 
+/// What a task gave.
+struct Given {
+    bytes: PooledBytes,
+    /// Parts that were handed in wait for a further task.
+    has_more: bool,
+    retries: u64,
+}
+
 impl Waiting {
-    /// Its bytes, and whether parts that were handed in wait for a further task.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<TaskResult<(PooledBytes, bool)>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Given, TaskFailure>> {
         match self {
-            Self::Whole(ticket) => Pin::new(ticket).poll(context).map(|ended| {
-                ended.map(|done| plimsoll_runtime::Done {
-                    id: done.id,
-                    output: (done.output, false),
-                    report: done.report,
-                })
+            Self::Whole(ticket) => Pin::new(ticket).poll(context).map_ok(|done| Given {
+                retries: done.report.attempts.len() as u64,
+                bytes: done.output,
+                has_more: false,
             }),
-            Self::Part(ticket) => Pin::new(ticket).poll(context).map(|ended| {
-                let output = |Unpacked { bytes, has_more }| (bytes, has_more);
-                ended.map(|done| plimsoll_runtime::Done {
-                    id: done.id,
-                    output: output(done.output),
-                    report: done.report,
-                })
+            Self::Part(ticket) => Pin::new(ticket).poll(context).map_ok(|done| Given {
+                retries: done.report.attempts.len() as u64,
+                bytes: done.output.bytes,
+                has_more: done.output.has_more,
             }),
         }
     }
@@ -188,13 +190,12 @@ impl Unpacking<'_> {
         let ended = ready!(first.ticket.poll(context));
         let Some(first) = self.under_way.pop_front() else { return Poll::Pending };
         self.bytes -= first.size;
-        let delivered = ended.map_err(|failure| PackError::of_block(first.number, failure)).map(|done| {
-            let (bytes, has_more) = done.output;
+        let delivered = ended.map_err(|failure| PackError::of_block(first.number, failure)).map(|given| {
             if let (Waiting::Part(_), Some(stream)) = (&first.ticket, &mut self.stream) {
                 stream.under_way -= 1;
-                stream.has_more = has_more;
+                stream.has_more = given.has_more;
             }
-            Delivered { bytes, packed: first.packed, retries: done.report.attempts.len() as u64 }
+            Delivered { bytes: given.bytes, packed: first.packed, retries: given.retries }
         });
         Poll::Ready(Some(delivered))
     }

@@ -66,6 +66,7 @@ impl Load {
 impl Workload for Load {
     type Input = File;
     type Reference = ();
+    type Prepared = ();
     type Output = Result<Loaded, LoadError>;
 
     fn name(&self) -> &str {
@@ -90,7 +91,7 @@ struct LoadSession {
 }
 
 impl Session<Load> for LoadSession {
-    fn run(&mut self, file: &File, _: &mut Context<'_>) -> Result<Result<Loaded, LoadError>, Fault> {
+    fn run(&mut self, file: &File, _: &mut Context<'_, Load>) -> Result<Result<Loaded, LoadError>, Fault> {
         Ok(load(&file.path, &self.options).map_err(|cause| LoadError { path: file.path.clone(), cause }))
     }
 }

@@ -73,7 +73,7 @@ pub struct Sweep<'a> {
     largest: Cell<u64>,
 }
 
-type HeatMapWork = workload::Function<(Image, Image), HeatMap, fn(&(Image, Image)) -> Result<HeatMap, Fault>>;
+type HeatMapWork = workload::Function<(Image, Image), HeatMap>;
 
 impl SweepOptions {
     /// These metrics on any device, and nothing kept but scores.
@@ -95,8 +95,7 @@ impl<'a> Sweep<'a> {
     pub fn new(orchestrator: &'a Orchestrator, options: SweepOptions) -> Self {
         let load = orchestrator.register(Load::new(options.decode.clone()));
         let metrics = options.metrics.iter().map(|metric| orchestrator.register(metric.workload())).collect();
-        let draw: fn(&(Image, Image)) -> Result<HeatMap, Fault> = draw_heat_map;
-        let heat_map = orchestrator.register(workload::function("heat-map", draw));
+        let heat_map = orchestrator.register(workload::function("heat-map", draw_heat_map));
         let slots: usize = orchestrator.devices().map(|(_, facts)| facts.slots).sum();
         Self { orchestrator, options, load, metrics, heat_map, window_max: 2 * slots + 2, largest: Cell::new(0) }
     }
@@ -176,7 +175,7 @@ impl<'a> Sweep<'a> {
     fn load_reference(&self, path: std::path::PathBuf) -> Loading<'_> {
         Box::pin(async move {
             let file = Arc::new(self.load(&path).await?);
-            let handle = |metric| self.orchestrator.upload(metric, file.image.clone());
+            let handle = |metric| self.orchestrator.pin_reference(metric, file.image.clone());
             Ok(Rc::new(LoadedReference { handles: self.metrics.iter().map(handle).collect(), file }))
         })
     }

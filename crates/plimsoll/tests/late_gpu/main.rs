@@ -6,7 +6,6 @@ mod driver;
 use std::env;
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use driver::{REFUSE, RefusingDriver};
 use plimsoll::bench::{BenchOptions, bench};
@@ -14,6 +13,7 @@ use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions, Problem};
 use plimsoll::{Bytes, DeviceId, DeviceKind, Orchestrator, Task};
 use plimsoll_core::health::Ailment;
 use plimsoll_runtime::probe::workloads::{CPU, GPU_FULL, SumWork};
+use plimsoll_testkit::patience::in_time;
 
 /// Printed by the process that sees it, so that one that ran no test at all does not pass.
 const SEEN: &str = "the late GPU did its work";
@@ -62,7 +62,7 @@ fn with_the_refusing_driver(relent: impl FnOnce()) {
 
     relent();
     let late = orchestrator.submit(&sum, numbers().devices([GPU])).expect("it may come back");
-    let late = late.wait(Duration::from_secs(60)).ok().expect("it is tried again").expect("and works");
+    let late = in_time(late).expect("it is tried again, and works");
     assert_eq!((late.output, late.report.rung, late.report.device), (1000.0, GPU_FULL, GPU));
     let status = &orchestrator.reports()[1];
     assert!(status.health.is_well() && status.line > Bytes::mib(64), "{status:?}");
