@@ -1,7 +1,5 @@
 //! Coding as a stage: the sequences of a block become a zstd frame, by the library, or a gzip member, on any device.
 
-use std::sync::Arc;
-
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
@@ -117,7 +115,7 @@ struct MemberSession {
 
 impl Session<CodeMemberWork> for MemberSession {
     fn run(&mut self, found: &Found, context: &mut Context<'_, CodeMemberWork>) -> Result<Packed, Fault> {
-        let raw: &[u8] = &Arc::clone(&found.bytes);
+        let raw: &[u8] = &found.bytes;
         let tokens = tokens::tokens(raw, &found.sequences);
         let layout = layout::layout(&tokens);
         let coded = layout.bits.div_ceil(8);

@@ -38,10 +38,10 @@ impl Write for Count {
 #[test]
 fn a_bomb_streams_or_is_stopped_by_the_limit() {
     let packer = packer(2);
-    let blocks = 16 << 10;
+    let blocks = 4 << 10;
     let mut count = Count::default();
     let done = packer.unpack(Cursor::new(bomb(blocks)), &mut count, &UnpackOptions::default(), &PackWatch::default());
-    assert_eq!((done.unwrap().raw, count.0), (2 << 30, 2 << 30));
+    assert_eq!((done.unwrap().raw, count.0), (512 << 20, 512 << 20));
     let options = UnpackOptions { limit: Some(Bytes(1 << 20)) };
     let mut count = Count::default();
     let stopped = packer.unpack(Cursor::new(bomb(blocks)), &mut count, &options, &PackWatch::default()).unwrap_err();
@@ -68,18 +68,18 @@ fn a_lying_header_allocates_nothing() {
 fn large_frames_of_other_programs_go_through_in_parts() {
     let packer = packer(2);
     let raw = mixed(60_000_000, 50);
+    let mut context = zstd_safe::CCtx::create();
+    for parameter in [zstd_safe::CParameter::CompressionLevel(1), zstd_safe::CParameter::ChecksumFlag(true)] {
+        context.set_parameter(parameter).unwrap();
+    }
     let mut frame = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
-    zstd_safe::compress(&mut frame, &raw, 1).unwrap();
+    context.compress2(&mut frame, &raw).unwrap();
     let both = [frame.clone(), pack(&packer, &of(Format::Zstd), b"and more"), frame.clone()].concat();
     assert!(unpack(&packer, &both).unwrap() == [&raw[..], b"and more", &raw].concat());
     let mut damaged = frame;
     let middle = damaged.len() / 2;
     damaged[middle] ^= 4;
-    let error = unpack(&packer, &damaged);
-    assert!(
-        error.is_err() || error.is_ok_and(|bytes| bytes == raw),
-        "without a checksum, only what makes no sense is seen"
-    );
+    assert!(unpack(&packer, &damaged).unwrap_err().damage().is_some());
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub(super) struct Common {
     pub(super) force: bool,
     /// Keep the input, as is done unless --rm is given
     #[arg(short, long, conflicts_with = "rm", help_heading = "Output")]
-    keep: bool,
+    pub(super) keep: bool,
     /// Remove the input once the output is whole
     #[arg(long, help_heading = "Output")]
     pub(super) rm: bool,

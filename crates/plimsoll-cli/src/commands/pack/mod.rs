@@ -143,7 +143,7 @@ fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<pli
 fn end(place: &Place, target: Target, metadata: Option<std::fs::Metadata>, common: &Common) -> Ended {
     let has_name = target.name().is_some();
     target.finish(metadata.as_ref())?;
-    if common.rm && has_name {
+    if common.rm && !common.keep && has_name {
         place.remove()?;
     }
     Ok(())

@@ -124,7 +124,8 @@ impl Write for Target {
         while !rest.is_empty() {
             let to_edge = HOLE - (self.length % HOLE as u64) as usize;
             // What holds no zeros goes in one piece.
-            let dense = rest.chunks(HOLE).take_while(|piece| to_edge == HOLE && !is_zero(piece)).map(<[u8]>::len).sum();
+            let dense: usize =
+                rest.chunks(HOLE).take_while(|piece| to_edge == HOLE && !is_zero(piece)).map(<[u8]>::len).sum();
             let count = if dense > 0 { dense } else { to_edge.min(rest.len()) };
             let (run, behind) = rest.split_at(count);
             self.write_run(run)?;
