@@ -1,6 +1,7 @@
 //! Development commands: `cargo xtask <command>`. Reads like a table of contents; each step is in `steps`.
 //! Never a dependency of the product, and depends on nothing but std, so that it builds in seconds on a fresh machine.
 
+mod archivers;
 mod browser;
 mod campaigns;
 mod components;
@@ -55,6 +56,9 @@ fn test(named: &[&str]) -> Result<(), String> {
     }
     if steps.iter().any(|step| step.needs_video) {
         video::ensure()?;
+    }
+    if steps.iter().any(|step| step.needs_archivers) {
+        archivers::ensure()?;
     }
     let needs_browser = steps.iter().any(|step| step.needs_browser);
     let tools = if needs_browser { browser::ensure(&steps::target())? } else { Vec::new() };

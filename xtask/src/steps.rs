@@ -19,6 +19,8 @@ pub(crate) struct Step {
     pub(crate) needs_browser: bool,
     /// Whether it sends frames through ffmpeg.
     pub(crate) needs_video: bool,
+    /// Whether it holds packed files against the stock tools.
+    pub(crate) needs_archivers: bool,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     /// A target folder of its own, below the usual one: other compiler flags would rebuild everything there and back.
@@ -47,6 +49,7 @@ pub(crate) const ALL: &[Step] = &[
         needs_gpu: true,
         needs_browser: true,
         needs_video: true,
+        needs_archivers: true,
         arguments: &["test", "--workspace", "--no-fail-fast"],
         ..PLAIN
     },
@@ -82,6 +85,7 @@ const PLAIN: Step = Step {
     needs_gpu: false,
     needs_browser: false,
     needs_video: false,
+    needs_archivers: false,
     arguments: &[],
     environment: &[],
     own_target: None,
@@ -174,9 +178,9 @@ mod tests {
 
     #[test]
     fn tests_need_every_tool_and_other_steps_none() {
-        let needs = |step: &Step| [step.needs_gpu, step.needs_browser, step.needs_video];
+        let needs = |step: &Step| [step.needs_gpu, step.needs_browser, step.needs_video, step.needs_archivers];
         for step in ALL {
-            assert_eq!(needs(step), [step.name == "test"; 3], "{}", step.name);
+            assert_eq!(needs(step), [step.name == "test"; 4], "{}", step.name);
         }
     }
 

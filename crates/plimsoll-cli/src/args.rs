@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, completions, devices, frames, profile, score, sim};
+use crate::commands::{bench, completions, devices, frames, pack, profile, score, sim};
 use crate::machine_args::MachineArgs;
 
 /// Loads every GPU and CPU in the machine to the line, never past it.
@@ -21,6 +21,8 @@ pub(crate) enum Command {
     // Boxed: these have by far the most flags.
     Score(Box<score::Args>),
     Frames(Box<frames::Args>),
+    Pack(Box<pack::PackArgs>),
+    Unpack(Box<pack::UnpackArgs>),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]
@@ -34,6 +36,8 @@ const EXAMPLES: &str = "\
 Examples:
   plimsoll score ref.png variants/*          how good is each?
   plimsoll frames --op blur=2 a.y4m b.y4m    the same to every frame of a video
+  plimsoll pack big.tar                      a standard .zst or .gz, on every core
+  plimsoll unpack big.tar.zst                and back, from any zstd or gzip file
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
   plimsoll bench --quick                     measure it, so that work goes where it ends first

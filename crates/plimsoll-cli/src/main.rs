@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{bench, completions, devices, frames, profile, score, sim};
+use commands::{bench, completions, devices, frames, pack, profile, score, sim};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -23,6 +23,8 @@ fn main() -> ExitCode {
     let ended = match &cli.command {
         Command::Score(args) => score::run(args, &cli.machine),
         Command::Frames(args) => frames::run(args, &cli.machine),
+        Command::Pack(args) => pack::pack(args, &cli.machine),
+        Command::Unpack(args) => pack::unpack(args, &cli.machine),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

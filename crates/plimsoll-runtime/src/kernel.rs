@@ -107,6 +107,11 @@ impl Twin<'_> {
         bytemuck::cast_slice_mut(self.buffers[index].write())
     }
 
+    /// Buffer `index` as words, to read.
+    pub fn words(&self, index: usize) -> &[u32] {
+        self.buffers[index].read()
+    }
+
     /// Buffer `index` as words, to write.
     ///
     /// # Panics

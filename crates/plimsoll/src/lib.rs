@@ -26,6 +26,7 @@
 //! | `metrics` | quality metrics of images in memory: [`image`] |
 //! | `score` | scores of image files: [`score`] |
 //! | `frames` | operations on video frames: [`frames`] |
+//! | `pack` | zstd and gzip files, packed and unpacked side by side: [`pack`] |
 //!
 //! All are on unless said otherwise; the scheduler alone needs none of them.
 
@@ -34,12 +35,16 @@ pub mod device;
 #[cfg(feature = "frames")]
 pub mod frames;
 mod gpus;
+#[cfg(any(feature = "frames", feature = "pack"))]
+mod intake;
 pub mod machine;
+#[cfg(feature = "pack")]
+pub mod pack;
 pub mod profile;
 pub mod regret;
 #[cfg(feature = "score")]
 pub mod score;
-#[cfg(any(feature = "score", feature = "frames"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack"))]
 mod stop;
 
 pub use device::{Backend, Buffer, Device, DeviceFacts, DeviceStatus};
@@ -55,7 +60,7 @@ pub use plimsoll_core::{
     Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, Shortfall, StepRefusal, SubmitRefusal,
     TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
 };
-#[cfg(any(feature = "score", feature = "frames"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack"))]
 pub use stop::StopSign;
 
 /// Images, their quality metrics, and frame operations.

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod frames;
+pub(crate) mod pack;
 pub(crate) mod profile;
 pub(crate) mod score;
 pub(crate) mod sim;

@@ -13,10 +13,10 @@ use plimsoll_runtime::{Builder, Device, Orchestrator, Task, Workload};
 use super::error::FrameError;
 use super::flow::{Flow, FrameDone, FrameStream};
 use super::images::{ImageFileError, ImageFiles, ImageWriter};
-use super::intake::Intake;
 use super::meter::Metered;
 use super::source::AtHand;
 use super::tasks::Parts;
+use crate::intake::Intake;
 
 /// Chains whose sessions stay warm from one call to the next. Most programs have one.
 const CHAINS_MAX: usize = 16;
@@ -161,7 +161,7 @@ impl Distributor {
         frames: impl Iterator<Item = Result<Frame, E>> + Send + 'static,
         chain: &Chain,
     ) -> FrameStream<E> {
-        FrameStream::new(&self.pool, self.registered(chain), Intake::start(frames))
+        FrameStream::new(&self.pool, self.registered(chain), Intake::start("plimsoll-frames-in", frames))
     }
 
     /// Does a chain to image files: as [`Distributor::stream`], with files read by tasks of the same orchestrator.

@@ -16,9 +16,10 @@ use plimsoll_runtime::{Registered, TaskFailure, TaskResult, Ticket};
 use super::distributor::Pool;
 use super::error::FrameError;
 use super::meter::{FrameMeter, FrameStats};
-use super::source::{Broken, Source};
+use super::source::Source;
 use super::tasks::{FrameTask, Parts, Tasks};
 use super::window::Load;
+use crate::intake::Broken;
 use crate::stop::StopSign;
 
 /// A frame as it came out of a chain.

@@ -17,7 +17,8 @@ use plimsoll_image::frames::stream::{ReadImageError, read_image, write_image};
 use plimsoll_runtime::{Registered, Task, TaskFailure, TaskResult, Ticket, workload};
 
 use super::distributor::Pool;
-use super::source::{Broken, Given, Source};
+use super::source::{Given, Source};
+use crate::intake::Broken;
 
 type Read = workload::Function<PathBuf, Result<Frame, ReadImageError>>;
 type Write = workload::Function<(PathBuf, Frame, JpegQuality), Result<(), EncodeError>>;

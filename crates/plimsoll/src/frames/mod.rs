@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `distributor.rs` | the devices and their orchestrator; one frame, many, or a stream |
 //! | `flow.rs` | frames under way: input order, the bounded window, the end |
-//! | `source.rs`, `intake.rs` | where frames come from; a slow input on a thread of its own |
+//! | `source.rs` | where frames come from; a slow input has a thread of its own |
 //! | `images.rs` | image files as frames, and back |
 //! | `tasks.rs` | frames to tasks, also for chains that look at neighbours |
 //! | `window.rs` | how many frames are under way |
@@ -18,7 +18,6 @@ mod distributor;
 mod error;
 mod flow;
 mod images;
-mod intake;
 mod meter;
 mod source;
 mod tasks;

@@ -5,16 +5,10 @@ use std::task::{Context, Poll};
 
 use plimsoll_image::frames::Frame;
 
-/// Why a source gives no more frames.
-pub(super) enum Broken<E> {
-    /// It said so itself.
-    Failed(E),
-    /// It panicked.
-    Panicked(String),
-}
+use crate::intake::{self, Intake};
 
-/// What a source gives: a frame, its end, or why it broke. It is not asked again after either of the latter.
-pub(super) type Given<E> = Option<Result<Frame, Broken<E>>>;
+/// What a source gives.
+pub(super) type Given<E> = intake::Given<Frame, E>;
 
 /// A source of frames, asked only when there is room for one more.
 pub(super) trait Source {
@@ -29,6 +23,14 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Given<S::Error>> {
         (**self).poll_frame(context)
+    }
+}
+
+impl<E> Source for Intake<Frame, E> {
+    type Error = E;
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Given<E>> {
+        self.poll_item(context)
     }
 }
 

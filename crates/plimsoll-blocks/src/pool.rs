@@ -1,0 +1,137 @@
+//! Buffers that are used again: a block's bytes go from reader to worker to writer, and the memory comes back.
+//! Never grows without end: what does not fit among the [`IDLE_BYTES_MAX`] that are kept is freed.
+//! Invariant: a buffer is either somebody's or idle, never both.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Bytes of idle buffers kept for the next block. More than two cores' blocks in flight need; the rest is freed.
+const IDLE_BYTES_MAX: usize = 64 << 20;
+/// Smaller buffers come from the allocator as fast as from here.
+const POOLED_MIN: usize = 32 << 10;
+
+/// Where buffers come from and go back to. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Pool(Arc<Mutex<Idle>>);
+
+#[derive(Default)]
+struct Idle {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Pool {
+    /// An empty buffer with room for at least so many bytes.
+    pub fn take(&self, capacity: usize) -> PooledBytes {
+        let found = if capacity < POOLED_MIN { None } else { self.idle(|idle| idle.take(capacity)) };
+        let mut bytes = found.unwrap_or_default();
+        bytes.clear();
+        bytes.reserve_exact(capacity);
+        PooledBytes { bytes, pool: Arc::downgrade(&self.0) }
+    }
+
+    /// Makes a buffer of bytes that came from elsewhere.
+    pub fn adopt(&self, bytes: Vec<u8>) -> PooledBytes {
+        PooledBytes { bytes, pool: Arc::downgrade(&self.0) }
+    }
+
+    fn idle<T>(&self, with: impl FnOnce(&mut Idle) -> T) -> T {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Idle {
+    /// The smallest that is large enough, so that large ones stay for those that need them.
+    fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
+        let enough = self.buffers.iter().enumerate().filter(|(_, buffer)| buffer.capacity() >= capacity);
+        let (at, _) = enough.min_by_key(|(_, buffer)| buffer.capacity())?;
+        let buffer = self.buffers.swap_remove(at);
+        self.bytes -= buffer.capacity();
+        Some(buffer)
+    }
+
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        if self.bytes + buffer.capacity() <= IDLE_BYTES_MAX {
+            self.bytes += buffer.capacity();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+/// Bytes whose memory goes back to its pool.
+#[derive(Default)]
+pub struct PooledBytes {
+    bytes: Vec<u8>,
+    pool: Weak<Mutex<Idle>>,
+}
+
+impl PooledBytes {
+    /// The bytes, to be filled.
+    pub fn vec_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Fills it to so many bytes, of whatever value, and gives them to be overwritten.
+    pub fn filled_to(&mut self, bytes: usize) -> &mut [u8] {
+        self.bytes.resize(bytes, 0);
+        &mut self.bytes
+    }
+}
+
+impl Deref for PooledBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for PooledBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.bytes.len())
+    }
+}
+
+impl Drop for PooledBytes {
+    fn drop(&mut self) {
+        if self.bytes.capacity() < POOLED_MIN {
+            return;
+        }
+        if let Some(pool) = self.pool.upgrade() {
+            let buffer = std::mem::take(&mut self.bytes);
+            pool.lock().unwrap_or_else(PoisonError::into_inner).give_back(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_back_and_is_found_again() {
+        let pool = Pool::default();
+        let mut first = pool.take(100_000);
+        first.vec_mut().extend([7; 10]);
+        let address = first.as_ptr();
+        drop(first);
+        let second = pool.take(90_000);
+        assert_eq!((second.as_ptr(), second.len()), (address, 0));
+        assert_ne!(pool.take(90_000).as_ptr(), address, "it is somebody's");
+    }
+
+    #[test]
+    fn idle_memory_is_bounded() {
+        let pool = Pool::default();
+        let taken: Vec<PooledBytes> = (0..20).map(|_| pool.take(8 << 20)).collect();
+        drop(taken);
+        assert_eq!(pool.idle(|idle| (idle.buffers.len(), idle.bytes)), (8, IDLE_BYTES_MAX));
+    }
+}

@@ -1,0 +1,524 @@
+//! Packed input as pieces, in order: whole frames and members that can be unpacked by themselves, and parts of those that
+//! cannot. Finds where frames end without unpacking them.
+//! Never takes a length in the file for granted: what is held at once is bounded by [`WHOLE_PACKED_MAX`] and, for what a
+//! piece gives, by [`WHOLE_RAW_MAX`], whatever the file says.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use crate::error::{Damage, UnpackError};
+use crate::filter::{self, Filter};
+use crate::gzip::header::{self as member, BGZF_RAW_MAX, MemberSize, TRAILER};
+use crate::gzip::member::raw_said;
+use crate::pool::{Pool, PooledBytes};
+use crate::zstd::frame::{self, BLOCK_HEADER, CHECKSUM, FrameKind, SKIPPABLE_HEADER, u32_at};
+use crate::zstd::seekable::{self, FrameSize};
+
+/// Packed bytes of a frame that is unpacked as a whole, at the most. Larger ones go through in parts.
+pub const WHOLE_PACKED_MAX: usize = 48 << 20;
+/// What such a frame may give at the most.
+pub const WHOLE_RAW_MAX: u64 = 48 << 20;
+/// Packed bytes of a part.
+const PART: usize = 256 << 10;
+/// What a part of a zstd frame gives at the most, roughly.
+const PART_RAW: u64 = 4 << 20;
+/// Packed bytes of BGZF members that are unpacked by one task: enough that a task is worth its while.
+const BGZF_RUN: usize = 512 << 10;
+/// What they give at the most, roughly.
+const BGZF_RUN_RAW: usize = 4 << 20;
+/// Deflate makes no more than this of a byte.
+const DEFLATE_RATIO_MAX: u64 = 1032;
+/// Bytes that are read at once.
+const READ: usize = 256 << 10;
+/// Frames that are remembered to be compared with a seek table. A file with more is not compared.
+const FRAMES_REMEMBERED: usize = 1 << 20;
+
+/// A piece of packed input.
+#[derive(Debug)]
+pub enum Piece {
+    /// It can be unpacked by itself.
+    Whole(Whole),
+    /// It goes on where the part before it ended.
+    Part(Part),
+}
+
+/// Frames or members that can be unpacked by themselves.
+#[derive(Debug)]
+pub struct Whole {
+    /// Where it begins in the file.
+    pub at: u64,
+    pub(crate) bytes: PooledBytes,
+    pub(crate) content: Content,
+    /// What it gives at the most.
+    pub(crate) raw_max: usize,
+    /// What was done to the bytes before they were packed.
+    pub(crate) filter: Option<Filter>,
+}
+
+impl Whole {
+    /// Its bytes, packed.
+    pub fn packed(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many bytes it gives at the most.
+    pub fn raw_max(&self) -> usize {
+        self.raw_max
+    }
+}
+
+/// What a whole piece is made of.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// A zstd frame, and what it says it gives.
+    Frame { raw: Option<u64> },
+    /// Gzip members: the bytes of each header and of each member, and what it gives.
+    Members(Vec<MemberPlace>),
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct MemberPlace {
+    pub(crate) header: usize,
+    pub(crate) packed: usize,
+    pub(crate) raw: usize,
+}
+
+/// A part of a frame, or of members whose ends nobody knows.
+#[derive(Debug)]
+pub struct Part {
+    /// Where it begins in the file.
+    pub at: u64,
+    pub(crate) bytes: PooledBytes,
+    pub(crate) kind: PartKind,
+    /// It begins a frame, or a run of members.
+    pub is_first: bool,
+    /// It ends it.
+    pub is_last: bool,
+}
+
+impl Part {
+    /// Its bytes, packed.
+    pub fn packed(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    Zstd,
+    Gzip,
+}
+
+/// Which format a file is of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Zstd frames.
+    Zstd,
+    /// Gzip members.
+    Gzip,
+}
+
+/// Reads pieces.
+pub struct Scanner<R> {
+    source: Source<R>,
+    pool: Pool,
+    found: Option<Found>,
+    filter: Option<Filter>,
+    /// Zstd: the frame whose parts are under way, and what is left to remember of it.
+    within: Option<Within>,
+    /// Gzip: everything from here on goes through in parts.
+    in_parts: bool,
+    frames: Frames,
+    /// Pieces stop before this place.
+    until: Option<u64>,
+    over: bool,
+}
+
+struct Within {
+    /// Where the frame began.
+    began: u64,
+    has_checksum: bool,
+    ended: bool,
+    said: Option<u64>,
+}
+
+/// Frames since the last seek table, to be compared with the next.
+#[derive(Default)]
+struct Frames {
+    sizes: VecDeque<(u64, Option<u64>)>,
+    too_many: bool,
+}
+
+impl Frames {
+    fn add(&mut self, packed: u64, raw: Option<u64>) {
+        if self.sizes.len() >= FRAMES_REMEMBERED {
+            self.sizes.clear();
+            self.too_many = true;
+        }
+        self.sizes.push_back((packed, raw));
+    }
+
+    /// Whether the last frames are those of the table; what a frame does not say of itself is not compared.
+    fn are(&self, table: &[FrameSize]) -> bool {
+        let Some(first) = self.sizes.len().checked_sub(table.len()) else { return self.too_many };
+        self.sizes.iter().skip(first).zip(table).all(|((packed, raw), said)| {
+            *packed == u64::from(said.packed) && raw.is_none_or(|raw| raw == u64::from(said.raw))
+        })
+    }
+}
+
+impl<R: Read> Scanner<R> {
+    /// Reads from the beginning of a file.
+    pub fn new(reader: R, pool: &Pool) -> Self {
+        Self::from_place(reader, 0, None, pool)
+    }
+
+    /// Reads from this place of a file, where a frame or member begins, and stops before `until`.
+    pub(crate) fn from_place(reader: R, at: u64, until: Option<u64>, pool: &Pool) -> Self {
+        Self {
+            source: Source { reader, bytes: Vec::new(), start: 0, at, ended: false },
+            pool: pool.clone(),
+            found: None,
+            filter: None,
+            within: None,
+            in_parts: false,
+            frames: Frames::default(),
+            until,
+            over: false,
+        }
+    }
+
+    /// The same, with what is known of the bytes before.
+    pub(crate) fn with_filter(mut self, filter: Option<Filter>) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    fn next_piece(&mut self) -> Result<Option<Piece>, UnpackError> {
+        if self.within.is_some() {
+            return self.frame_part(None).map(Some);
+        }
+        if self.in_parts {
+            return self.member_part(false).map(Some);
+        }
+        loop {
+            if self.until.is_some_and(|until| self.source.at >= until) || !self.source.has(1)? {
+                return self.at_the_end();
+            }
+            let found = match self.found {
+                Some(found) => found,
+                None => {
+                    let found = self.sniff()?;
+                    *self.found.insert(found)
+                }
+            };
+            let piece = match found {
+                Found::Zstd => self.frame()?,
+                Found::Gzip => Some(self.member()?),
+            };
+            if piece.is_some() {
+                return Ok(piece);
+            }
+        }
+    }
+
+    fn at_the_end(&self) -> Result<Option<Piece>, UnpackError> {
+        match (self.found, self.source.at) {
+            (None, 0) => Err(UnpackError::NotPacked { begins: "nothing: it is empty".to_owned() }),
+            _ => Ok(None),
+        }
+    }
+
+    fn sniff(&mut self) -> Result<Found, UnpackError> {
+        self.source.has(4)?;
+        let bytes = self.source.bytes();
+        if bytes.len() >= 3 && bytes[..3] == member::MAGIC {
+            return Ok(Found::Gzip);
+        }
+        if u32_at(bytes, 0).is_some_and(|magic| frame::kind_of(magic).is_some()) {
+            return Ok(Found::Zstd);
+        }
+        let first: Vec<String> = bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        match self.source.at {
+            0 => Err(UnpackError::NotPacked { begins: first.join(" ") }),
+            at => Err(UnpackError::damaged(at, Damage::NoBeginning("frame"))),
+        }
+    }
+
+    /// A zstd frame; none if it was one to skip.
+    fn frame(&mut self) -> Result<Option<Piece>, UnpackError> {
+        let at = self.source.at;
+        self.source.need(5, "a frame's header")?;
+        let magic = u32_at(self.source.bytes(), 0).unwrap_or_default();
+        match frame::kind_of(magic) {
+            None => Err(UnpackError::damaged(at, Damage::NoBeginning("zstd frame"))),
+            Some(FrameKind::Skippable(kind)) => self.skip(kind, at).map(|()| None),
+            Some(FrameKind::Zstd) => self.zstd_frame(at).map(Some),
+        }
+    }
+
+    fn zstd_frame(&mut self, at: u64) -> Result<Piece, UnpackError> {
+        self.source.need(frame::header_length(self.source.bytes()[4]), "a frame's header")?;
+        let header = frame::header(self.source.bytes(), at)?;
+        if header.dictionary {
+            return Err(UnpackError::Unsupported { at, needs: "the dictionary it was packed with".to_owned() });
+        }
+        let mut walk = Walk { length: header.length, gives_max: 0, ended: false };
+        while !walk.ended {
+            let is_large = walk.length > WHOLE_PACKED_MAX || walk.gives_max > WHOLE_RAW_MAX;
+            if is_large || header.content.is_some_and(|content| content > WHOLE_RAW_MAX) {
+                if self.filter.is_some() {
+                    return Err(UnpackError::damaged(
+                        at,
+                        Damage::Field("a filtered frame is too large to be one of ours"),
+                    ));
+                }
+                self.within =
+                    Some(Within { began: at, has_checksum: header.has_checksum, ended: false, said: header.content });
+                return self.frame_part(Some(header.length));
+            }
+            self.source.walk_block(&mut walk, at)?;
+        }
+        let length = walk.length + if header.has_checksum { CHECKSUM } else { 0 };
+        self.source.need(length, "a zstd frame")?;
+        self.frames.add(length as u64, header.content);
+        let raw_max = header.content.map_or(walk.gives_max, |content| content.min(walk.gives_max));
+        if header.content.is_some_and(|content| content > walk.gives_max) {
+            let said = header.content.unwrap_or_default();
+            return Err(UnpackError::damaged(at, Damage::Length { said, got: walk.gives_max }));
+        }
+        let bytes = self.source.take(length, &self.pool);
+        let content = Content::Frame { raw: header.content };
+        Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw_max as usize, filter: self.filter }))
+    }
+
+    /// The next part of the frame that is under way: its header, if it is the first, and some blocks.
+    fn frame_part(&mut self, header: Option<usize>) -> Result<Piece, UnpackError> {
+        let at = self.source.at;
+        let Some(mut within) = self.within.take() else {
+            return Err(UnpackError::damaged(at, Damage::NoBeginning("zstd frame")));
+        };
+        let mut walk = Walk { length: header.unwrap_or(0), gives_max: 0, ended: within.ended };
+        while !walk.ended && walk.length < PART && walk.gives_max < PART_RAW {
+            self.source.walk_block(&mut walk, at)?;
+        }
+        if walk.ended && within.has_checksum {
+            walk.length += CHECKSUM;
+        }
+        self.source.need(walk.length, "a zstd frame")?;
+        within.ended = walk.ended;
+        let is_last = walk.ended;
+        let bytes = self.source.take(walk.length, &self.pool);
+        if is_last {
+            self.frames.add(self.source.at - within.began, within.said);
+        } else {
+            self.within = Some(within);
+        }
+        Ok(Piece::Part(Part { at, bytes, kind: PartKind::Zstd, is_first: header.is_some(), is_last }))
+    }
+
+    /// Passes over a skippable frame, but for those that mean something to us.
+    fn skip(&mut self, kind: u8, at: u64) -> Result<(), UnpackError> {
+        self.source.need(SKIPPABLE_HEADER, "a skippable frame")?;
+        let length = u32_at(self.source.bytes(), 4).unwrap_or_default() as usize;
+        let total = SKIPPABLE_HEADER + length;
+        if total > seekable::TABLE_BYTES_MAX {
+            // Too large to be of ours; nothing of it is kept.
+            self.frames.add(total as u64, Some(0));
+            return self.source.pass(total, "a skippable frame");
+        }
+        self.source.need(total, "a skippable frame")?;
+        let payload = &self.source.bytes()[SKIPPABLE_HEADER..total];
+        if kind == seekable::KIND {
+            let table = seekable::read(payload, at)?;
+            if !self.frames.are(&table) {
+                return Err(UnpackError::damaged(at, Damage::SeekTable));
+            }
+            self.frames = Frames::default();
+            // What was packed together ends with its table.
+            self.filter = None;
+        } else if seekable::looks_like_one(payload) {
+            return Err(UnpackError::damaged(at, Damage::SeekTable));
+        } else {
+            if let Some(record) = filter::record::read(kind, payload, at)? {
+                self.filter = Some(record);
+            }
+            self.frames.add(total as u64, Some(0));
+        }
+        self.source.pass(total, "a skippable frame")
+    }
+
+    fn member(&mut self) -> Result<Piece, UnpackError> {
+        let at = self.source.at;
+        let header = self.source.member_header(0)?;
+        match header.map(|header| (header, header.sized)) {
+            Some((header, MemberSize::Ours { packed, raw }))
+                if packed as usize <= WHOLE_PACKED_MAX && u64::from(raw) <= WHOLE_RAW_MAX =>
+            {
+                if u64::from(raw) > u64::from(packed) * DEFLATE_RATIO_MAX {
+                    return Err(UnpackError::damaged(
+                        at,
+                        Damage::Field("a member says that it gives more than it can"),
+                    ));
+                }
+                let (packed, raw) = (packed as usize, raw as usize);
+                self.source.need(packed, "a gzip member")?;
+                let bytes = self.source.take(packed, &self.pool);
+                let content = Content::Members(vec![MemberPlace { header: header.length, packed, raw }]);
+                Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None }))
+            }
+            Some((_, MemberSize::Bgzf { .. })) => self.bgzf_run(at),
+            _ => {
+                self.in_parts = true;
+                self.member_part(true)
+            }
+        }
+    }
+
+    /// As many members of BGZF as make a task worth its while.
+    fn bgzf_run(&mut self, at: u64) -> Result<Piece, UnpackError> {
+        let (mut length, mut raw_max, mut places) = (0, 0, Vec::new());
+        while length < BGZF_RUN && raw_max < BGZF_RUN_RAW && self.source.has(length + 1)? {
+            let Some(header) = self.source.member_header(length)? else { break };
+            let MemberSize::Bgzf { packed } = header.sized else { break };
+            let (start, packed) = (length, packed as usize);
+            self.source.need(start + packed, "a BGZF member")?;
+            if packed < header.length + TRAILER {
+                break;
+            }
+            let raw = raw_said(&self.source.bytes()[start..start + packed]) as usize;
+            if raw > BGZF_RAW_MAX {
+                let wrong = Damage::Field("a BGZF member says that it gives more than 64 KiB");
+                return Err(UnpackError::damaged(at + start as u64, wrong));
+            }
+            places.push(MemberPlace { header: header.length, packed, raw });
+            (length, raw_max) = (length + packed, raw_max + raw);
+        }
+        let bytes = self.source.take(length, &self.pool);
+        Ok(Piece::Whole(Whole { at, bytes, content: Content::Members(places), raw_max, filter: None }))
+    }
+
+    fn member_part(&mut self, is_first: bool) -> Result<Piece, UnpackError> {
+        let at = self.source.at;
+        self.source.has(PART)?;
+        let length = self.source.bytes().len().min(PART);
+        let is_last = !self.source.has(length + 1)?;
+        let bytes = self.source.take(length, &self.pool);
+        self.over = is_last;
+        Ok(Piece::Part(Part { at, bytes, kind: PartKind::Gzip, is_first, is_last }))
+    }
+}
+
+impl<R: Read> Iterator for Scanner<R> {
+    type Item = Result<Piece, UnpackError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let piece = self.next_piece().transpose();
+        self.over |= !matches!(piece, Some(Ok(_)));
+        piece
+    }
+}
+
+/// How far a frame was walked through.
+struct Walk {
+    length: usize,
+    gives_max: u64,
+    ended: bool,
+}
+
+/// Bytes that were read and not yet taken.
+struct Source<R> {
+    reader: R,
+    bytes: Vec<u8>,
+    start: usize,
+    /// Where the first of them lies in the file.
+    at: u64,
+    ended: bool,
+}
+
+impl<R: Read> Source<R> {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Reads until so many bytes are there; `false` if the file ends before.
+    fn has(&mut self, count: usize) -> Result<bool, UnpackError> {
+        while self.bytes.len() - self.start < count && !self.ended {
+            if self.start > 0 {
+                self.bytes.drain(..self.start);
+                self.start = 0;
+            }
+            let before = self.bytes.len();
+            // What the file says is read, not allocated, so this grows no faster than the file does.
+            self.bytes.resize(before + READ, 0);
+            let read = self.reader.read(&mut self.bytes[before..]);
+            self.bytes.truncate(before + read.as_ref().map_or(0, |read| *read));
+            match read {
+                Ok(read) => self.ended = read == 0,
+                Err(reason) if reason.kind() == io::ErrorKind::Interrupted => {}
+                Err(reason) => return Err(UnpackError::Unreadable { at: self.at + before as u64, reason }),
+            }
+        }
+        Ok(self.bytes.len() - self.start >= count)
+    }
+
+    fn need(&mut self, count: usize, inside: &'static str) -> Result<(), UnpackError> {
+        match self.has(count)? {
+            true => Ok(()),
+            false => Err(UnpackError::CutOff { at: self.at + self.bytes().len() as u64, inside }),
+        }
+    }
+
+    fn take(&mut self, count: usize, pool: &Pool) -> PooledBytes {
+        let mut taken = pool.take(count);
+        taken.vec_mut().extend_from_slice(&self.bytes()[..count]);
+        self.forget(count);
+        taken
+    }
+
+    fn forget(&mut self, count: usize) {
+        self.start += count;
+        self.at += count as u64;
+    }
+
+    /// Passes over so many bytes without keeping them.
+    fn pass(&mut self, count: usize, inside: &'static str) -> Result<(), UnpackError> {
+        let mut left = count;
+        while left > 0 {
+            let step = left.min(READ);
+            self.need(step, inside)?;
+            self.forget(step);
+            left -= step;
+        }
+        Ok(())
+    }
+
+    /// Walks over one more block of the frame that begins `walk.length` bytes before it.
+    fn walk_block(&mut self, walk: &mut Walk, at: u64) -> Result<(), UnpackError> {
+        self.need(walk.length + BLOCK_HEADER, "a zstd frame")?;
+        let bytes = &self.bytes()[walk.length..];
+        let header = frame::block([bytes[0], bytes[1], bytes[2]], at + walk.length as u64)?;
+        walk.length += BLOCK_HEADER + header.length;
+        walk.gives_max += header.gives_max;
+        walk.ended = header.is_last;
+        Ok(())
+    }
+
+    /// The header of the member that begins `offset` bytes from here; none if it goes on further than headers do.
+    fn member_header(&mut self, offset: usize) -> Result<Option<member::MemberHeader>, UnpackError> {
+        let at = self.at + offset as u64;
+        let mut count = offset + 64;
+        loop {
+            let is_there = self.has(count)?;
+            match member::read(&self.bytes()[offset..], at)? {
+                member::Read::Whole(header) => return Ok(Some(header)),
+                member::Read::NeedsMore if is_there && count < offset + member::HEADER_MAX => count += READ,
+                // Cut off, or very long: the stream says which.
+                member::Read::NeedsMore => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A frame or members that have no end in sight, part by part: the tasks of a held session on the CPU.
+//! Never gives more than [`ROOM`] at once, however much a part unpacks to: what is left is given by the tasks after it.
+//! Invariant: parts are unpacked in the order in which they were handed in.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
+use plimsoll_runtime::{Backend, Context, Session, Workload};
+
+use crate::error::UnpackError;
+use crate::gzip::stream::MemberStream;
+use crate::pool::{Pool, PooledBytes};
+use crate::scan::{Part, PartKind};
+use crate::zstd::codec::{FrameUnpacker, WINDOW_LOG_MAX};
+
+/// What one task gives at the most.
+pub(super) const ROOM: usize = 2 << 20;
+
+/// Unpacks parts.
+pub struct PartWork {
+    pool: Pool,
+    ladder: Ladder,
+}
+
+/// What came of a part.
+#[derive(Debug)]
+pub struct Unpacked {
+    /// Its bytes.
+    pub bytes: PooledBytes,
+    /// Parts that were handed in wait for a further task.
+    pub has_more: bool,
+}
+
+impl PartWork {
+    /// Unpacks into buffers of this pool.
+    pub fn new(pool: &Pool) -> Self {
+        // The window is the file's choice; this is the largest that is taken.
+        let footprint =
+            Footprint { session: Bytes(1 << WINDOW_LOG_MAX), task: Bytes(ROOM as u64), reference: Bytes::ZERO };
+        let ladder = Ladder::from(vec![Rung::new("cpu", Place::On(DeviceKind::Cpu), footprint)]);
+        Self { pool: pool.clone(), ladder }
+    }
+}
+
+impl Workload for PartWork {
+    /// The part, which goes into the session; none to go on with what is there. A held session runs a task once.
+    type Input = Mutex<Option<Part>>;
+    type Reference = ();
+    type Prepared = ();
+    type Output = Unpacked;
+
+    fn name(&self) -> &str {
+        "unpack-part"
+    }
+
+    fn ladder(&self, _: &Self::Input) -> Ladder {
+        self.ladder.clone()
+    }
+
+    fn open(&self, _: &Rung, _: &Self::Input, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
+        let frames = FrameUnpacker::new().map_err(Fault::work)?;
+        Ok(Box::new(PartSession { pool: self.pool.clone(), frames, members: None, waiting: VecDeque::new(), read: 0 }))
+    }
+}
+
+struct PartSession {
+    pool: Pool,
+    frames: FrameUnpacker,
+    members: Option<MemberStream>,
+    waiting: VecDeque<Part>,
+    /// How far the first of them was read.
+    read: usize,
+}
+
+impl Session<PartWork> for PartSession {
+    fn run(&mut self, part: &Mutex<Option<Part>>, _: &mut Context<'_, PartWork>) -> Result<Unpacked, Fault> {
+        let taken = part.lock().map_err(|_| Fault::work("a part was lost to a panic"))?.take();
+        self.waiting.extend(taken);
+        self.unpack().map_err(Fault::work)
+    }
+}
+
+impl PartSession {
+    fn unpack(&mut self) -> Result<Unpacked, UnpackError> {
+        let mut bytes = self.pool.take(ROOM);
+        let into = bytes.vec_mut();
+        while let Some(part) = self.waiting.front() {
+            let (rest, at) = (&part.bytes[self.read..], part.at + self.read as u64);
+            let (read, ended) = match part.kind {
+                PartKind::Zstd => self.frames.part(rest, at, ROOM, into)?,
+                PartKind::Gzip => {
+                    let members = self.members.get_or_insert_with(|| MemberStream::new(at));
+                    (members.feed(rest, ROOM, into)?, false)
+                }
+            };
+            self.read += read;
+            let is_read = self.read >= part.bytes.len();
+            if is_read && part.is_last {
+                match (&self.members, part.kind) {
+                    (_, PartKind::Zstd) if !ended && into.len() >= ROOM => {
+                        return Ok(Unpacked { bytes, has_more: true });
+                    }
+                    (_, PartKind::Zstd) if !ended => {
+                        return Err(UnpackError::CutOff { at: at + read as u64, inside: "a zstd frame" });
+                    }
+                    (Some(members), PartKind::Gzip) => members.end()?,
+                    _ => {}
+                }
+            }
+            if is_read {
+                self.waiting.pop_front();
+                self.read = 0;
+            } else if into.len() >= ROOM {
+                return Ok(Unpacked { bytes, has_more: true });
+            } else if read == 0 {
+                return Err(UnpackError::damaged(
+                    at,
+                    crate::Damage::Content("a frame ends before its last block".to_owned()),
+                ));
+            }
+            if into.len() >= ROOM {
+                return Ok(Unpacked { bytes, has_more: true });
+            }
+        }
+        Ok(Unpacked { bytes, has_more: false })
+    }
+}

@@ -1,0 +1,103 @@
+//! The devices that the work needs, and no more: a small file pays for no GPU, and for no more threads than it has blocks.
+
+use plimsoll::machine::{GpuUse, Machine, MachineOptions};
+use plimsoll::pack::{Packer, PackerOptions, Recipe, Stages};
+use plimsoll::{Orchestrator, profile};
+use plimsoll_runtime::telemetry::{Counters, Snapshot};
+
+use super::args::{Common, PackArgs};
+use crate::machine_args::MachineArgs;
+use crate::stop::{Ended, Stop, warn};
+use crate::trace::{self, Trace};
+
+/// Bytes of packed input below which one slot unpacks it.
+const SMALL_PACKED: u64 = 64 << 10;
+
+/// A packer on its devices.
+pub(super) struct Crew {
+    packer: Option<Packer>,
+    counters: Option<Counters>,
+    names: Vec<String>,
+    trace: Trace,
+    learns: bool,
+}
+
+impl Crew {
+    /// For packing as the recipe says.
+    pub(super) fn for_packing(
+        args: &PackArgs,
+        machine: &MachineArgs,
+        recipe: &Recipe,
+        length: Option<u64>,
+    ) -> Result<Self, Stop> {
+        let stages = args.stages();
+        let blocks = length.map(|length| length.div_ceil(recipe.block as u64).max(1));
+        Self::open(&args.common, machine, stages, stages.want_gpu(recipe), blocks)
+    }
+
+    /// For unpacking.
+    pub(super) fn for_unpacking(common: &Common, machine: &MachineArgs, length: Option<u64>) -> Result<Self, Stop> {
+        let blocks = length.filter(|length| *length < SMALL_PACKED).map(|_| 1);
+        Self::open(common, machine, Stages::default(), false, blocks)
+    }
+
+    fn open(
+        common: &Common,
+        machine: &MachineArgs,
+        stages: Stages,
+        with_gpu: bool,
+        blocks: Option<u64>,
+    ) -> Result<Self, Stop> {
+        let mut options: MachineOptions = machine.options()?;
+        if !with_gpu {
+            options.gpus = GpuUse::None;
+        }
+        let slots = common.jobs.map_or_else(cores, usize::from);
+        options.cpu_slots = Some(blocks.map_or(slots, |blocks| slots.min(blocks.min(1024) as usize)));
+        let opened = Machine::open(&options);
+        opened.problems.iter().for_each(warn);
+        let mut described = Orchestrator::builder().devices(opened.devices);
+        if with_gpu {
+            let hardware = profile::hardware();
+            described = described.profile(profile::file(&hardware).map_err(Stop::failed)?, Some(hardware));
+        }
+        let counters = (common.stats || common.json).then(Counters::new);
+        if let Some(counters) = &counters {
+            described = described.listener(counters.listener());
+        }
+        let (described, trace) = trace::start(described, common.trace.as_deref(), &opened.names)?;
+        let packer = Packer::new(described.build(), PackerOptions { stages });
+        let names = opened.names.iter().map(ToString::to_string).collect();
+        Ok(Self { packer: Some(packer), counters, names, trace, learns: with_gpu })
+    }
+
+    pub(super) fn packer(&self) -> &Packer {
+        self.packer.as_ref().expect("it goes when the crew does")
+    }
+
+    /// What was counted so far, if anybody wants to know; and the devices' names.
+    pub(super) fn counted(&self) -> Option<(Snapshot, &[String])> {
+        self.counters.as_ref().map(|counters| (counters.snapshot(), &self.names[..]))
+    }
+
+    /// Slots of all devices.
+    pub(super) fn slots(&self) -> usize {
+        self.packer().orchestrator().devices().map(|(_, facts)| facts.slots).sum()
+    }
+
+    /// Ends the work and what was written of it.
+    pub(super) fn finish(mut self) -> Ended {
+        if self.learns
+            && let Some(packer) = &self.packer
+            && let Err(error) = packer.orchestrator().save_profile()
+        {
+            warn(error);
+        }
+        drop(self.packer.take());
+        self.trace.finish()
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,215 @@
+//! `plimsoll pack` and `plimsoll unpack`: files in standard formats, over every device. Reads like a table of contents.
+//! Never compresses anything itself.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `args.rs` | what can be typed |
+//! | `places.rs` | where each file comes from and goes to |
+//! | `target.rs` | an output that appears under its name when it is whole |
+//! | `crew.rs` | the devices that the work needs, and no more |
+//! | `progress.rs`, `report.rs` | how far it is; figures at the end |
+
+mod args;
+mod crew;
+mod places;
+mod progress;
+mod report;
+mod target;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use plimsoll::StopSign;
+use plimsoll::pack::{PackError, PackSummary, PackWatch, Recipe, UnpackOptions};
+
+use self::args::{Common, RangeArg};
+pub(crate) use self::args::{PackArgs, UnpackArgs};
+use self::crew::Crew;
+use self::places::{Place, Source};
+use self::progress::Progress;
+use self::report::Report;
+use self::target::Target;
+use crate::machine_args::MachineArgs;
+use crate::stop::{self, Ended, Stop};
+
+/// `plimsoll pack`.
+pub(crate) fn pack(args: &PackArgs, machine: &MachineArgs) -> Ended {
+    if args.test {
+        return each(&args.common, |place| test(place, &args.common, machine, None));
+    }
+    let options = args.options()?;
+    let sign = stop::on_signal();
+    each(&args.common, |place| {
+        let source = place.source()?;
+        let recipe = options.recipe(source.length()).map_err(Stop::usage)?;
+        let output = place.packed_name(&args.common, recipe.format)?;
+        let target = Target::create(output.as_deref(), &args.common, true)?;
+        let crew = Crew::for_packing(args, machine, &recipe, source.length())?;
+        pack_one(place, source, target, &recipe, &crew, args, &sign)?;
+        crew.finish()
+    })
+}
+
+fn pack_one(
+    place: &Place,
+    source: Source,
+    mut target: Target,
+    recipe: &Recipe,
+    crew: &Crew,
+    args: &PackArgs,
+    sign: &StopSign,
+) -> Ended {
+    let watch = PackWatch::stopped_by(sign);
+    let progress = Progress::start(&args.common, &watch, source.length(), place.name());
+    let (begun, metadata) = (Instant::now(), source.metadata());
+    let done = crew.packer().pack(source.into_file(), &mut target, recipe, &watch);
+    drop(progress);
+    let summary = done.map_err(|error| failed(place, error))?;
+    if args.index {
+        target.write_beside(".gzi", summary.index.as_deref().unwrap_or_default())?;
+    }
+    let shown = Report::packing(place, target.name(), recipe, &summary, begun.elapsed(), crew);
+    end(place, target, metadata, &args.common)?;
+    shown.print(&args.common)
+}
+
+/// `plimsoll unpack`.
+pub(crate) fn unpack(args: &UnpackArgs, machine: &MachineArgs) -> Ended {
+    if args.test {
+        return each(&args.common, |place| test(place, &args.common, machine, args.limit));
+    }
+    let sign = stop::on_signal();
+    each(&args.common, |place| {
+        let source = place.source()?;
+        let output = place.unpacked_name(&args.common)?;
+        let target = Target::create(output.as_deref(), &args.common, false)?;
+        let crew = Crew::for_unpacking(&args.common, machine, source.length())?;
+        unpack_one(place, source, target, &crew, args, &sign)?;
+        crew.finish()
+    })
+}
+
+fn unpack_one(
+    place: &Place,
+    source: Source,
+    mut target: Target,
+    crew: &Crew,
+    args: &UnpackArgs,
+    sign: &StopSign,
+) -> Ended {
+    let watch = PackWatch::stopped_by(sign);
+    let progress = Progress::start(&args.common, &watch, None, place.name());
+    let (begun, metadata) = (Instant::now(), source.metadata());
+    let done = through(crew, source, &mut target, args.range.as_ref(), args.limit, &watch);
+    drop(progress);
+    let summary = done.map_err(|error| failed(place, error))?;
+    let shown = Report::unpacking(place, target.name(), &summary, begun.elapsed(), crew);
+    end(place, target, metadata, &args.common)?;
+    shown.print(&args.common)
+}
+
+/// Unpacks all of it, or a range.
+fn through(
+    crew: &Crew,
+    source: Source,
+    output: &mut dyn Write,
+    range: Option<&RangeArg>,
+    limit: Option<plimsoll::Bytes>,
+    watch: &PackWatch,
+) -> Result<PackSummary, PackError> {
+    let options = UnpackOptions { limit };
+    match range {
+        Some(range) => crew.packer().unpack_range(source.into_file(), output, &range.0, &options, watch),
+        None => crew.packer().unpack(source.into_file(), output, &options, watch),
+    }
+}
+
+/// Unpacks a file to nowhere: is it whole and right?
+fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<plimsoll::Bytes>) -> Ended {
+    let source = place.source()?;
+    let crew = Crew::for_unpacking(common, machine, source.length())?;
+    let watch = PackWatch::default();
+    let progress = Progress::start(common, &watch, None, place.name());
+    let begun = Instant::now();
+    let done = through(&crew, source, &mut io::sink(), None, limit, &watch);
+    drop(progress);
+    let summary = done.map_err(|error| failed(place, error))?;
+    Report::unpacking(place, None, &summary, begun.elapsed(), &crew).print(common)?;
+    crew.finish()
+}
+
+/// The output gets its name, and the input goes if that was asked for.
+fn end(place: &Place, target: Target, metadata: Option<std::fs::Metadata>, common: &Common) -> Ended {
+    let has_name = target.name().is_some();
+    target.finish(metadata.as_ref())?;
+    if common.rm && !common.keep && has_name {
+        place.remove()?;
+    }
+    Ok(())
+}
+
+/// Does something to each file. One that fails does not keep the others back, and the exit code tells.
+fn each(common: &Common, mut work: impl FnMut(&Place) -> Ended) -> Ended {
+    let places = Place::all(common)?;
+    let [only] = &places[..] else {
+        let mut failures = 0;
+        for place in &places {
+            match work(place) {
+                Ok(()) => {}
+                Err(Stop::Failed { what, .. }) => {
+                    crate::output::error_line(what);
+                    failures += 1;
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        return match failures {
+            0 => Ok(()),
+            failures => Err(Stop::failed(format_args!("{failures} of {} files failed", places.len()))),
+        };
+    };
+    work(only)
+}
+
+fn failed(place: &Place, error: PackError) -> Stop {
+    match error {
+        PackError::Output(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Stop::ReaderLeft,
+        PackError::Output(reason) => {
+            Stop::failed(format_args!("the output cannot be written: {reason}; make room, or send it elsewhere"))
+        }
+        PackError::Stopped => {
+            Stop::Interrupted { left: format!("{} was not finished, and nothing is left of it", place.name()) }
+        }
+        error => match error.damage() {
+            Some(damage) => Stop::failed(format_args!("{}: {damage}", place.name())),
+            None => Stop::failed(format_args!("{}: {error}", place.name())),
+        },
+    }
+}
+
+/// Stdin as a file, so that nothing is buffered twice.
+#[cfg(unix)]
+fn stdin() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(windows)]
+fn stdin() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(File::from(io::stdin().as_handle().try_clone_to_owned()?))
+}
+
+/// Stdout without the buffer that looks for lines.
+#[cfg(unix)]
+fn stdout() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(windows)]
+fn stdout() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
+}

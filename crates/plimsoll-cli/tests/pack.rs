@@ -1,0 +1,305 @@
+//! `plimsoll pack` and `unpack` as people and programs use them: the stock tools on the other side, files, pipes, and every
+//! way it ends. `cargo xtask test` installs the tools.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Settings of the developer's own that would change what is seen here.
+const OWN_SETTINGS: [&str; 4] = ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        fs::write(self.at(name), bytes).expect("written");
+        self.at(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.at(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).expect("a folder");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// A line for the shell; `plimsoll` and the folder's names work in it. It has a minute.
+    fn shell(&self, line: &str) -> Output {
+        let binary = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("in a folder");
+        let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("timeout");
+        command.args(["120", "bash", "-o", "pipefail", "-c", line]).current_dir(self.0.path()).env("PATH", path);
+        OWN_SETTINGS.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command.env("PLIMSOLL_PROFILE", self.at(".profile.toml")).output().expect("bash and timeout are installed")
+    }
+
+    /// The same, and it must work.
+    fn works(&self, line: &str) -> Output {
+        let output = self.shell(line);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        output
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Text, numbers, zeros and noise.
+fn sample(bytes: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut made = Vec::with_capacity(bytes + 100);
+    while made.len() < bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        match state >> 60 {
+            0..=9 => {
+                made.extend(format!("entry {} of the log, value {}\n", state >> 50 & 63, state >> 40 & 1023).bytes())
+            }
+            10..=13 => made.extend(state.to_le_bytes()),
+            _ => made.extend([0; 40]),
+        }
+    }
+    made.truncate(bytes);
+    made
+}
+
+const SIZES: [usize; 5] = [0, 1, 4096, 1_048_577, 9_000_000];
+
+#[test]
+fn the_stock_tools_read_what_we_write() {
+    let folder = Folder::new();
+    for size in SIZES {
+        let raw = sample(size);
+        folder.write("in", &raw);
+        for (pack, unpack) in [
+            ("plimsoll pack -qc in", "zstd -dc"),
+            ("plimsoll pack -qc -l 19 --block 1MiB in", "pzstd -dc"),
+            (
+                "plimsoll pack -qc in",
+                "python3 -c 'import sys,subprocess; sys.stdout.buffer.write(subprocess.run([\"zstd\",\"-dc\"],input=sys.stdin.buffer.read(),stdout=subprocess.PIPE,check=True).stdout)'",
+            ),
+            ("plimsoll pack -qc -f gzip in", "gzip -dc"),
+            ("plimsoll pack -qc -f gzip -l 12 in", "pigz -dc"),
+            (
+                "plimsoll pack -qc -f gzip -l 1 in",
+                "python3 -c 'import sys,gzip; sys.stdout.buffer.write(gzip.decompress(sys.stdin.buffer.read()))'",
+            ),
+            ("plimsoll pack -qc --bgzf in", "bgzip -dc"),
+            ("plimsoll pack -qc --bgzf in", "gzip -dc"),
+        ] {
+            let output = folder.works(&format!("{pack} | {unpack}"));
+            assert!(output.stdout == raw, "{size} bytes: {pack} | {unpack}");
+        }
+    }
+}
+
+#[test]
+fn we_read_what_the_stock_tools_write() {
+    let folder = Folder::new();
+    for size in SIZES {
+        let raw = sample(size);
+        folder.write("in", &raw);
+        for tool in [
+            "zstd -c in",
+            "zstd -c < in",
+            "zstd -19 -c in",
+            "zstd --no-check -c in",
+            "zstd -T2 -B1MiB -c in",
+            "zstd --long=27 -c in",
+            "pzstd -p2 -c in",
+            "gzip -c in",
+            "gzip -1 -c in",
+            "pigz -c in",
+            "pigz -i -c in",
+            "bgzip -c in",
+            "(zstd -c in; zstd -c in)",
+            "(gzip -c in; pigz -c in)",
+            "(bgzip -c in; gzip -c in)",
+        ] {
+            let output = folder.works(&format!("{tool} | plimsoll unpack -q"));
+            let expected = if tool.starts_with('(') { raw.repeat(2) } else { raw.clone() };
+            assert!(output.stdout == expected, "{size} bytes: {tool}");
+        }
+    }
+}
+
+#[test]
+fn the_index_of_bgzf_is_one_that_bgzip_reads() {
+    let folder = Folder::new();
+    let raw = sample(1_000_000);
+    folder.write("in", &raw);
+    folder.works("plimsoll pack -q --bgzf --index in && bgzip -b 700000 -s 1000 in.gz > part");
+    assert!(folder.read("part") == raw[700_000..701_000]);
+    folder.works("bgzip -r in.gz -I theirs.gzi");
+    assert!(folder.read("theirs.gzi") == folder.read("in.gz.gzi"));
+}
+
+#[test]
+fn files_come_and_go_as_people_expect() {
+    let folder = Folder::new();
+    let raw = sample(300_000);
+    let path = folder.write("in.txt", &raw);
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_500_000_000);
+    fs::File::options().write(true).open(&path).and_then(|file| file.set_modified(then)).expect("times");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("rights");
+    folder.works("plimsoll pack -q in.txt");
+    assert_eq!(folder.names(), ["in.txt", "in.txt.zst"]);
+    let there = folder.shell("plimsoll pack -q in.txt");
+    assert!(!there.status.success() && stderr(&there).contains("--force"), "{}", stderr(&there));
+    folder.works("plimsoll pack -q --force in.txt");
+    folder.works("rm in.txt; plimsoll unpack -q --rm in.txt.zst");
+    assert_eq!(folder.names(), ["in.txt"]);
+    let metadata = fs::metadata(&path).expect("there");
+    assert_eq!((metadata.modified().expect("a time"), metadata.permissions().mode() & 0o777), (then, 0o640));
+    assert!(folder.read("in.txt") == raw);
+    folder
+        .works("plimsoll pack -q -f gzip -o other.gz in.txt && plimsoll unpack -q -o back other.gz && cmp back in.txt");
+    let nameless = folder.shell("cp other.gz strange; plimsoll unpack strange");
+    assert!(stderr(&nameless).contains("--output"), "{}", stderr(&nameless));
+}
+
+#[test]
+fn zeros_take_no_room() {
+    let folder = Folder::new();
+    let mut raw = vec![0; 20 << 20];
+    raw[10 << 20] = 1;
+    folder.write("in", &raw);
+    folder.works("plimsoll pack -q in && plimsoll unpack -q -o back in.zst");
+    assert!(folder.read("back") == raw);
+    let blocks = fs::metadata(folder.at("back")).expect("there").blocks() * 512;
+    assert!(blocks < 2 << 20, "{blocks} bytes on the disk");
+}
+
+#[test]
+fn a_damaged_file_leaves_nothing_behind_and_says_where() {
+    let folder = Folder::new();
+    folder.write("in", &sample(5_000_000));
+    for (format, name) in [("zstd", "in.zst"), ("gzip", "in.gz")] {
+        folder.works(&format!("plimsoll pack -q -f {format} in"));
+        let mut packed = folder.read(name);
+        let middle = packed.len() / 2;
+        packed[middle] ^= 16;
+        let damaged = format!("bad-{name}");
+        folder.write(&damaged, &packed);
+        for line in [
+            format!("plimsoll unpack -j 1 {damaged}"),
+            format!("plimsoll unpack -j 8 {damaged}"),
+            format!("plimsoll pack --test {damaged}"),
+        ] {
+            let output = folder.shell(&line);
+            assert_eq!(output.status.code(), Some(1), "{line}: {}", stderr(&output));
+            assert!(stderr(&output).contains("damaged at byte"), "{line}: {}", stderr(&output));
+        }
+    }
+    assert!(folder.names().iter().all(|name| !name.contains("part") && name != "bad-in"), "{:?}", folder.names());
+}
+
+#[test]
+fn a_full_disk_and_a_reader_that_leaves_end_it() {
+    let folder = Folder::new();
+    folder.write("in", &sample(30_000_000));
+    for threads in [1, 2, 8] {
+        let full = folder.shell(&format!("plimsoll pack -q -j {threads} -c in > /dev/full"));
+        assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+        assert!(stderr(&full).contains("cannot be written"), "{}", stderr(&full));
+        let left = folder.shell(&format!(
+            "plimsoll pack -q -j {threads} -l 1 -c in | head -c 1000 | wc -c; exit ${{PIPESTATUS[0]}}"
+        ));
+        assert_eq!((left.status.code(), left.stdout.trim_ascii()), (Some(0), &b"1000"[..]), "{}", stderr(&left));
+    }
+    folder.works("plimsoll pack -q in");
+    let full = folder.shell("plimsoll unpack -q -c in.zst > /dev/full");
+    assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+}
+
+#[test]
+fn ranges_limits_and_tests() {
+    let folder = Folder::new();
+    let raw = sample(5_000_000);
+    folder.write("in", &raw);
+    folder.works("plimsoll pack -q --block 1MiB in; plimsoll pack -q -f gzip in");
+    for name in ["in.zst", "in.gz"] {
+        let part = folder.works(&format!("plimsoll unpack -qc --range 3MiB..3145828 {name}"));
+        assert!(part.stdout == raw[3 << 20..3_145_828], "{name}");
+        folder.works(&format!("plimsoll unpack -q --test {name} && plimsoll pack -q --test {name}"));
+        let limited = folder.shell(&format!("plimsoll unpack -qc --limit 1MB {name}"));
+        assert!(!limited.status.success() && stderr(&limited).contains("--limit"), "{}", stderr(&limited));
+    }
+}
+
+#[test]
+fn filters_are_undone_and_said_to_those_who_cannot() {
+    let folder = Folder::new();
+    let numbers: Vec<u8> = (0..500_000_u32).flat_map(|n| (n as f32).sqrt().to_le_bytes()).collect();
+    folder.write("in", &numbers);
+    folder.works("plimsoll pack -q --filter shuffle:f32 in && plimsoll pack -q -o plain.zst in");
+    assert!(folder.read("in.zst").len() < folder.read("plain.zst").len());
+    folder.works("plimsoll unpack -q -o back in.zst && cmp back in");
+    let said = folder.works("strings in.zst | head -5");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("plimsoll unpack gives the data"));
+}
+
+#[test]
+fn every_place_a_filter_runs_gives_the_same_bytes() {
+    let folder = Folder::new();
+    folder.write("in", &sample(1_000_003));
+    for filter in ["shuffle:f32", "bitshuffle:u16", "delta:u64", "delta:u8,bitshuffle:u64"] {
+        folder.works(&format!("plimsoll pack -qc --filter {filter} --stage filter=cpu in > cpu"));
+        folder.works(&format!("plimsoll pack -qc --filter {filter} --stage filter=gpu --software-gpu in > gpu"));
+        assert!(folder.read("cpu") == folder.read("gpu"), "{filter}");
+    }
+}
+
+#[test]
+fn figures_are_for_people_and_for_programs() {
+    let folder = Folder::new();
+    folder.write("in", &sample(9_000_000));
+    let told = folder.works("plimsoll pack --stats in");
+    assert!(stderr(&told).contains("method library") && stderr(&told).contains("starved"), "{}", stderr(&told));
+    let told = folder.works("plimsoll pack --json --trace t.json --force in");
+    let report: Value = serde_json::from_str(&stderr(&told)).expect("JSON and nothing else");
+    assert_eq!((&report["raw_bytes"], &report["method"]), (&Value::from(9_000_000), &Value::from("library")));
+    assert!(report["time"]["compute_seconds"].as_f64() > Some(0.0));
+    assert!(serde_json::from_slice::<Value>(&folder.read("t.json")).is_ok());
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let folder = Folder::new();
+    folder.write("in", b"x");
+    for (line, says) in [
+        ("plimsoll pack -l 99 in", "levels from 1 to 22"),
+        ("plimsoll pack -f gzip --filter shuffle:f32 in", "no place for it"),
+        ("plimsoll pack --index in", "--bgzf"),
+        ("plimsoll pack --filter twist:u8 in", "no filter"),
+        ("plimsoll unpack --range 5..1 in", "ends before it begins"),
+        ("plimsoll pack -o out in in", "one input"),
+    ] {
+        let output = folder.shell(line);
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{line}: {}", stderr(&output));
+    }
+    let missing = folder.shell("plimsoll pack nowhere in");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(folder.at("in.zst").exists(), "one that fails does not keep the others back");
+}

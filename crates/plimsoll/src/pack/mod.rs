@@ -1,0 +1,31 @@
+//! Files packed and unpacked in standard formats, block by block over every device.
+//!
+//! A [`Packer`] cuts input into blocks; each block is an item of a pipeline of its orchestrator, and leaves in input order.
+//! Input is read on a thread of its own and output written by the caller's, so that who reads or writes slowly slows
+//! everything down, and what is held in memory does not grow with the file.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `packer.rs` | the orchestrator, and what is asked of it |
+//! | `blocks.rs` | input as blocks |
+//! | `stages.rs` | the stages of a recipe as a pipeline |
+//! | `packing.rs` | blocks under way: the bounded window, input order, the end |
+//! | `unpacking.rs` | pieces under way, whole ones side by side and parts in order |
+//! | `order.rs` | results that came before their turn |
+//! | `watch.rs` | how far it is, for another thread to show |
+
+mod blocks;
+mod error;
+mod order;
+mod packer;
+mod packing;
+mod stages;
+mod unpacking;
+mod watch;
+
+pub use error::PackError;
+pub use packer::{PackSummary, Packer, PackerOptions, UnpackOptions};
+pub use plimsoll_blocks::filter::{Filter, ParseFilterError};
+pub use plimsoll_blocks::{Damage, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
+pub use stages::{StageChoice, Stages};
+pub use watch::PackWatch;

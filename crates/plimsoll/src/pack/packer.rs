@@ -1,0 +1,141 @@
+//! The packer: an orchestrator, and what is asked of it.
+//! Never schedules: every block is an item of a pipeline, every piece a task.
+
+use std::io::{Read, Seek, Write};
+use std::ops::Range;
+
+use plimsoll_blocks::Recipe;
+use plimsoll_blocks::pool::Pool;
+use plimsoll_blocks::range::RangePlan;
+use plimsoll_blocks::scan::Scanner;
+use plimsoll_core::Bytes;
+use plimsoll_runtime::Orchestrator;
+
+use super::error::PackError;
+use super::packing;
+use super::stages::Stages;
+use super::unpacking::{self, Wanted};
+use super::watch::PackWatch;
+
+/// Packs and unpacks files over the devices of an orchestrator.
+///
+/// ```
+/// use plimsoll::Orchestrator;
+/// use plimsoll::pack::{PackOptions, PackWatch, Packer, PackerOptions, UnpackOptions};
+///
+/// let packer = Packer::new(Orchestrator::builder().cpu(2).build(), PackerOptions::default());
+/// let input = vec![7; 10_000];
+/// let recipe = PackOptions::default().recipe(Some(10_000))?;
+/// let mut packed = Vec::new();
+/// packer.pack(std::io::Cursor::new(input.clone()), &mut packed, &recipe, &PackWatch::default())?;
+/// let mut unpacked = Vec::new();
+/// packer.unpack(std::io::Cursor::new(packed), &mut unpacked, &UnpackOptions::default(), &PackWatch::default())?;
+/// assert_eq!(unpacked, input);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Packer {
+    orchestrator: Orchestrator,
+    options: PackerOptions,
+    pool: Pool,
+}
+
+/// How a packer uses its devices.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct PackerOptions {
+    /// Where each stage may run.
+    pub stages: Stages,
+}
+
+/// What is wanted of unpacking.
+#[derive(Clone, Debug, Default)]
+pub struct UnpackOptions {
+    /// Unpacked bytes at the most; more is an error.
+    pub limit: Option<Bytes>,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PackSummary {
+    /// Bytes that are not packed.
+    pub raw: u64,
+    /// Bytes that are packed.
+    pub packed: u64,
+    /// Blocks or pieces.
+    pub blocks: u64,
+    /// Attempts that failed and were made up for elsewhere.
+    pub retries: u64,
+    /// The index of a BGZF file.
+    pub index: Option<Vec<u8>>,
+}
+
+impl Packer {
+    /// A packer over these devices.
+    pub fn new(orchestrator: Orchestrator, options: PackerOptions) -> Self {
+        Self { orchestrator, options, pool: Pool::default() }
+    }
+
+    /// Packs everything that the input gives. Bytes out depend on the input and the recipe alone.
+    ///
+    /// # Errors
+    /// [`PackError`]; what was written until then is the beginning of the file.
+    pub fn pack(
+        &self,
+        input: impl Read + Send + 'static,
+        output: &mut dyn Write,
+        recipe: &Recipe,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        packing::pack(&self.orchestrator, self.options.stages, recipe, &self.pool, input, output, watch)
+    }
+
+    /// Unpacks any zstd, gzip or BGZF input.
+    ///
+    /// # Errors
+    /// [`PackError`]; what was written until then is right.
+    pub fn unpack(
+        &self,
+        input: impl Read + Send + 'static,
+        output: &mut dyn Write,
+        options: &UnpackOptions,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        let wanted = Wanted { limit: options.limit, skip: 0, take: u64::MAX };
+        unpacking::unpack(&self.orchestrator, &self.pool, Scanner::new(input, &self.pool), wanted, output, watch)
+    }
+
+    /// Unpacks a range of the bytes. Only the frames or members that hold it are read, if the file tells which they are;
+    /// otherwise everything before it is unpacked too. A range that ends behind the file ends with it.
+    ///
+    /// # Errors
+    /// As [`Packer::unpack`].
+    pub fn unpack_range(
+        &self,
+        mut input: impl Read + Seek + Send + 'static,
+        output: &mut dyn Write,
+        range: &Range<u64>,
+        options: &UnpackOptions,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        let plan = RangePlan::new(&mut input, range)?;
+        let wanted = Wanted { limit: options.limit, skip: plan.skip, take: plan.take };
+        let scanner = plan.scanner(input, &self.pool)?;
+        unpacking::unpack(&self.orchestrator, &self.pool, scanner, wanted, output, watch)
+    }
+
+    /// The orchestrator, for its reports, or other work on the same devices.
+    pub fn orchestrator(&self) -> &Orchestrator {
+        &self.orchestrator
+    }
+}
+
+/// Items under way: one for each slot, as many waiting, and two for what is late.
+pub(super) fn items_max(orchestrator: &Orchestrator) -> usize {
+    let slots: usize = orchestrator.devices().map(|(_, facts)| facts.slots.max(1)).sum();
+    2 * slots.min(ITEMS_SLOTS_MAX) + 2
+}
+
+/// Slots that count for the number of items under way; on larger machines bytes are the bound.
+const ITEMS_SLOTS_MAX: usize = 128;
+/// Bytes of all blocks under way, as they came and as they will be, unless there is only one.
+pub(super) const BYTES_MAX: u64 = 1 << 30;

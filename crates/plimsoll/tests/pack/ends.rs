@@ -1,0 +1,106 @@
+//! Every way it ends: a full disk, a reader that leaves, an input that breaks, a stop; in seconds, with the first cause.
+
+use std::io::{self, Cursor, Read, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use plimsoll::StopSign;
+use plimsoll::pack::{PackError, PackOptions, PackWatch, UnpackOptions};
+
+use crate::data::{Endless, mixed, pack, packer};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs work that must end by itself.
+fn bounded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || _ = ended.send(work()));
+    end.recv_timeout(PATIENCE).expect("it hangs")
+}
+
+/// Takes so many bytes, then none.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0 == 0 {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Gives so many bytes, then an error or a panic.
+struct Breaks {
+    left: u64,
+    panics: bool,
+}
+
+impl Read for Breaks {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            assert!(!self.panics, "the input panics on purpose");
+            return Err(io::Error::other("the input breaks on purpose"));
+        }
+        let given = (into.len() as u64).min(self.left);
+        self.left -= given;
+        Endless(7).read(&mut into[..given as usize])
+    }
+}
+
+#[test]
+fn a_full_disk_ends_it_at_every_number_of_threads() {
+    for threads in [1, 2, 8] {
+        let error = bounded(move || {
+            let recipe = PackOptions::default().recipe(None).unwrap();
+            packer(threads).pack(Endless(3), &mut Full(20 << 20), &recipe, &PackWatch::default()).unwrap_err()
+        });
+        assert!(matches!(&error, PackError::Output(reason) if reason.kind() == io::ErrorKind::StorageFull), "{error}");
+        let error = bounded(move || {
+            let packer = packer(threads);
+            let packed = pack(&packer, &PackOptions::default(), &mixed(9_000_000, 1));
+            let options = UnpackOptions::default();
+            packer.unpack(Cursor::new(packed), &mut Full(2 << 20), &options, &PackWatch::default()).unwrap_err()
+        });
+        assert!(matches!(error, PackError::Output(_)), "{error}");
+    }
+}
+
+#[test]
+fn an_input_that_breaks_is_told_after_what_came_before() {
+    for threads in [1, 2, 8] {
+        for panics in [false, true] {
+            let error = bounded(move || {
+                let recipe = PackOptions::default().recipe(None).unwrap();
+                let input = Breaks { left: 30 << 20, panics };
+                packer(threads).pack(input, &mut io::sink(), &recipe, &PackWatch::default()).unwrap_err()
+            });
+            assert!(error.to_string().contains("on purpose"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_ends_it() {
+    let error = bounded(|| {
+        let (sign, recipe) = (StopSign::default(), PackOptions::default().recipe(None).unwrap());
+        let watch = PackWatch::stopped_by(&sign);
+        let raiser = sign.clone();
+        let seen = watch.clone();
+        std::thread::spawn(move || {
+            while seen.done().0 == 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            raiser.raise();
+        });
+        packer(2).pack(Endless(3), &mut io::sink(), &recipe, &watch).unwrap_err()
+    });
+    assert!(matches!(error, PackError::Stopped), "{error}");
+}

@@ -1,0 +1,9 @@
+//! Files through the packer and back: every format, corrupted input, ranges, limits, and every way it ends.
+
+mod damage;
+mod data;
+mod ends;
+mod ranges;
+mod round_trips;
+mod stages;
+mod streams;

@@ -1,0 +1,99 @@
+//! Frames without an end in sight, other programs' members, bombs, and long streams in flat memory.
+
+use std::io::{self, Cursor, Read, Write};
+
+use plimsoll::Bytes;
+use plimsoll::pack::{Format, PackOptions, PackWatch, UnpackError, UnpackOptions};
+
+use crate::data::{Endless, mixed, of, pack, packer, unpack};
+
+/// A zstd frame of so many blocks that give 128 KiB of zeros each, out of four bytes.
+fn bomb(blocks: u32) -> Vec<u8> {
+    // Magic; no content size, no checksum; a window of 1 MiB.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 10 << 3];
+    for block in 1..=blocks {
+        let header = (128 << 10) << 3 | 1 << 1 | u32::from(block == blocks);
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.push(0);
+    }
+    frame
+}
+
+/// Counts what is written, and nothing else.
+#[derive(Default)]
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_bomb_streams_or_is_stopped_by_the_limit() {
+    let packer = packer(2);
+    let blocks = 4 << 10;
+    let mut count = Count::default();
+    let done = packer.unpack(Cursor::new(bomb(blocks)), &mut count, &UnpackOptions::default(), &PackWatch::default());
+    assert_eq!((done.unwrap().raw, count.0), (512 << 20, 512 << 20));
+    let options = UnpackOptions { limit: Some(Bytes(1 << 20)) };
+    let mut count = Count::default();
+    let stopped = packer.unpack(Cursor::new(bomb(blocks)), &mut count, &options, &PackWatch::default()).unwrap_err();
+    assert!(matches!(stopped.damage(), Some(UnpackError::OverLimit { .. })), "{stopped}");
+    assert!(count.0 <= 1 << 20);
+}
+
+#[test]
+fn a_lying_header_allocates_nothing() {
+    let packer = packer(1);
+    // A frame that says it gives 2^60 bytes and holds one block of one byte.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0b1100_0000, 0];
+    frame.extend((1_u64 << 60).to_le_bytes());
+    frame.extend([0b1001, 0, 0, b'x']);
+    assert!(unpack(&packer, &frame).unwrap_err().damage().is_some());
+    // A member of ours that says it gives 40 MiB; its header is right otherwise.
+    let one = pack(&packer, &of(Format::Gzip), &vec![7; 1000]);
+    let mut lying = one;
+    lying[20..24].copy_from_slice(&(40_u32 << 20).to_le_bytes());
+    assert!(unpack(&packer, &lying).unwrap_err().damage().is_some());
+}
+
+#[test]
+fn large_frames_of_other_programs_go_through_in_parts() {
+    let packer = packer(2);
+    let raw = mixed(60_000_000, 50);
+    let mut context = zstd_safe::CCtx::create();
+    for parameter in [zstd_safe::CParameter::CompressionLevel(1), zstd_safe::CParameter::ChecksumFlag(true)] {
+        context.set_parameter(parameter).unwrap();
+    }
+    let mut frame = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
+    context.compress2(&mut frame, &raw).unwrap();
+    let both = [frame.clone(), pack(&packer, &of(Format::Zstd), b"and more"), frame.clone()].concat();
+    assert!(unpack(&packer, &both).unwrap() == [&raw[..], b"and more", &raw].concat());
+    let mut damaged = frame;
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 4;
+    assert!(unpack(&packer, &damaged).unwrap_err().damage().is_some());
+}
+
+#[test]
+fn many_gigabytes_through_a_pipe_take_no_more_memory() {
+    let packer = packer(2);
+    let recipe = PackOptions { level: Some(1), ..PackOptions::default() }.recipe(None).unwrap();
+    let input = Endless(1).take(600 << 20);
+    let summary = packer.pack(input, &mut io::sink(), &recipe, &PackWatch::default()).unwrap();
+    assert_eq!(summary.raw, 600 << 20);
+    #[cfg(target_os = "linux")]
+    {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kib < 900 << 10, "{kib} KiB at the peak, for all tests of this binary");
+    }
+}
