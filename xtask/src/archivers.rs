@@ -15,7 +15,7 @@ const TOOLS: [(&str, &str, &str); 6] = [
 
 /// Makes sure that there are all of them.
 pub(crate) fn ensure() -> Result<(), String> {
-    ensure_through(|program, argument| packages::answers(program, argument), install)
+    ensure_through(packages::answers, install)
 }
 
 fn ensure_through(

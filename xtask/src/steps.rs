@@ -187,6 +187,6 @@ mod tests {
     #[test]
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let refused = choose(&["fmt", "tests"]).map(|_| ()).unwrap_err();
-        assert_eq!(refused, "there is no step 'tests'; the steps are fmt, clippy, test, doc, loom");
+        assert_eq!(refused, "there is no step 'tests'; the steps are fmt, clippy, test, outside, doc, loom");
     }
 }

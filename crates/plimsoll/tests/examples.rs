@@ -37,7 +37,9 @@ macro_rules! run {
             for entry in std::fs::read_dir(folder).expect("the folder of examples") {
                 let path = entry.expect("an example").path();
                 let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a plain name");
-                assert!([$(stringify!($name)),*].contains(&stem), "{stem} is run by no test");
+                // It runs as long as it is told to, in `cargo xtask campaign`.
+                let is_campaign = stem == "long_streams";
+                assert!(is_campaign || [$(stringify!($name)),*].contains(&stem), "{stem} is run by no test");
             }
         }
     };

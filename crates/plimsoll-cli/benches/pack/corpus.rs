@@ -68,7 +68,7 @@ fn text(dice: &mut Dice, out: &mut Vec<u8>) {
     for _ in 0..=word.roll() % 3 {
         out.extend(SYLLABLES[(word.roll() % 24) as usize].bytes());
     }
-    out.extend(if dice.roll() % 12 == 0 { &b".\n"[..] } else { b" " });
+    out.extend(if dice.roll().is_multiple_of(12) { &b".\n"[..] } else { b" " });
 }
 
 fn binary(dice: &mut Dice, out: &mut Vec<u8>) {

@@ -305,7 +305,7 @@ impl<H: Host> Scheduler<H> {
     fn succeed(&mut self, now: Moment, run: &Run, id: TaskId, measured: Measured) -> Settled {
         let Some(task) = self.tasks.get_mut(id) else { return Settled::Dropped };
         let (attempts, dependents) = (std::mem::take(&mut task.attempts), std::mem::take(&mut task.dependents));
-        let why = task.why.take().map_or_else(Vec::new, |why| *why);
+        let why = std::mem::take(&mut task.why);
         let (ready_at, references) = (task.ready_at, task.spec.references.len() as u32);
         let (takes, was_asked_for) = (std::mem::take(&mut task.spec.takes), task.was_asked_for());
         if task.spec.holds {

@@ -249,7 +249,7 @@ pub(super) struct TaskState<J> {
     /// It only takes what the session of its sequence holds out of it. Nobody asked for this task either.
     pub(super) leaves: bool,
     /// Why it started where it did, if that was to be kept.
-    pub(super) why: Option<Box<Vec<Candidate>>>,
+    pub(super) why: Vec<Candidate>,
 }
 
 /// A wait for memory: for this rung, in this device's queue.

@@ -281,7 +281,7 @@ impl<H: Host> Scheduler<H> {
             planned: None,
             remakes,
             leaves,
-            why: None,
+            why: Vec::new(),
         });
         if let Some(deadline) = deadline {
             self.deadlines.push(Reverse((deadline, task)));

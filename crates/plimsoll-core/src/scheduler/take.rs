@@ -393,7 +393,7 @@ impl<H: Host> Scheduler<H> {
         let warmth = Warmth { warm, hits, misses: references.len() as u16 - hits };
         let job = self.is_under_way(now, task, run, name, device, warmth)?;
         if let (Some(why), Some(state)) = (why, self.tasks.get_mut(task)) {
-            state.why = Some(Box::new(why));
+            state.why = why;
         }
         let on = self.device(device);
         if on.has_free_slot() && !on.queue.is_empty() {

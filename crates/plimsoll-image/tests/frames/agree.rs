@@ -31,7 +31,7 @@ fn on_format(bench: &Bench, chain: &str, format: Format, bound: f64) {
 /// Holds frames of three ways against each other.
 pub(crate) fn same(what: &str, cpu: &Frame, twin: &Frame, gpu: &Frame, bound: f64) {
     assert_eq!(cpu.format(), gpu.format(), "{what}");
-    match cpu.format().depth() == 8 && what.contains("scale=") {
+    match cpu.format().depth() == 8 && (what.contains("scale=") || what.contains("fit=")) {
         true => close(&format!("{what}: the CPU rung and the kernels' twins"), cpu, twin, 1),
         false => assert!(cpu.bytes() == twin.bytes(), "{what}: the CPU rung differs from the kernels' twins"),
     }

@@ -111,7 +111,7 @@ fn kept_frames_go_with_the_last_that_looks_at_them() {
         let frames = (0..count).map(|number| Ok::<_, Infallible>(frame(number % 7)));
         let mut stream = distributor.stream(frames, &chain());
         let mut most = 0;
-        while let Some(done) = stream.next() {
+        for done in stream.by_ref() {
             done.expect("no frame fails");
             most = most.max(cpu.memory().ours.0.div_ceil(kept.0));
         }

@@ -48,7 +48,7 @@ pub(super) fn parse_device(text: &str) -> Result<DeviceChoice, String> {
 /// `gpu:0` and `gpu0` are the same.
 fn named(text: &str) -> Result<DeviceName, String> {
     let refused = || format!("'{text}' is not a device; write all, cpu, gpu, gpu:0, gpu:1 and so on");
-    text.replacen(':', "", 1).parse().map_err(|_| refused())
+    text.parse().map_err(|_| refused())
 }
 
 pub(super) fn parse_strategy(text: &str) -> Result<Strategy, String> {

@@ -111,7 +111,7 @@ pub(super) struct Source {
 impl Source {
     /// Its length, if it has one.
     pub(super) fn length(&self) -> Option<u64> {
-        (self.metadata.is_file() && !self.is_stdin).then(|| self.metadata.len())
+        (self.metadata.is_file() && !self.is_stdin).then_some(self.metadata.len())
     }
 
     /// What the output inherits.

@@ -236,7 +236,6 @@ fn parse_device(text: &str) -> Result<DeviceChoice, String> {
         "auto" => Ok(DeviceChoice::Auto),
         "gpu" => Ok(DeviceChoice::AnyGpu),
         _ => text
-            .replacen(':', "", 1)
             .parse()
             .map(DeviceChoice::One)
             .map_err(|_| format!("'{text}' is not a device; write auto, cpu, gpu, gpu:0, gpu:1 and so on")),

@@ -169,7 +169,12 @@ impl Outputs {
             page.write(lines.clone(), &figures)?;
         }
         print_summary(&lines, to_stdout)?;
-        figures.iter().try_for_each(|line| if to_stdout { output::line(line) } else { Ok(output::aside(line)) })?;
+        for line in &figures {
+            match to_stdout {
+                true => output::line(line)?,
+                false => output::aside(line),
+            }
+        }
         match (interrupted, self.summary.failed) {
             (true, _) => {
                 let next = if kept { "; the same command with --resume goes on" } else { "" };

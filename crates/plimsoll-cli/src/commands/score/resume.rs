@@ -11,11 +11,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::columns::{Columns, hash_text};
 
+/// Metrics that are missing, and the pairs that lack them, each with its number.
+pub(super) type MetricsAndPairs = (Vec<Metric>, Vec<(usize, Pair)>);
+
 /// What is left to do.
 #[derive(Default)]
 pub(super) struct Left {
     /// The pairs to be scored with each set of metrics, each with its place among all.
-    pub(super) sweeps: Vec<(Vec<Metric>, Vec<(usize, Pair)>)>,
+    pub(super) sweeps: Vec<MetricsAndPairs>,
     /// Rows that still hold and lack some metrics, by their pair's place.
     pub(super) partial: HashMap<usize, Row>,
     /// Rows that need nothing more.

@@ -20,6 +20,8 @@ struct Frame {
     progressive: bool,
     components: Vec<Component>,
     masks: Vec<Vec<u64>>,
+    /// For each component, the coefficients whose last bit no scan has brought yet.
+    missing: Vec<u64>,
 }
 
 #[derive(Default)]
@@ -36,17 +38,20 @@ struct Scan {
     first: u32,
     last: u32,
     refines: bool,
+    /// It brings the last bit.
+    is_last: bool,
 }
 
 /// Walks all scans. Passes what it does not know.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Fault> {
     let mut tables = Tables::default();
-    let mut frame = None;
+    let mut frame: Option<Frame> = None;
     let mut rest = bytes.get(2..).unwrap_or_default();
     while let [0xff, marker, after @ ..] = rest {
         match marker {
             0xff => rest = &rest[1..],
             0x01 | 0xd0..=0xd8 => rest = after,
+            0xd9 if frame.as_ref().is_some_and(Frame::lacks_scans) => return Err(Fault::Short),
             0xd9 => return Ok(()),
             _ => {
                 let Some((segment, behind)) = segment(after) else { return Err(Fault::Short) };
@@ -65,6 +70,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Fault> {
                         let Some(scan) = Scan::read(segment, frame) else { return Ok(()) };
                         let mut bits = Bits::of(behind);
                         scan.walk(frame, &tables, &mut bits)?;
+                        scan.note(frame);
                         rest = bits.behind();
                     }
                     _ => {}
@@ -108,13 +114,19 @@ impl Frame {
         if width == 0 || height == 0 || components.is_empty() || !components.iter().all(is_sound) {
             return None;
         }
-        let mut frame = Self { width, height, progressive, components, masks: Vec::new() };
+        let missing = vec![u64::MAX; components.len()];
+        let mut frame = Self { width, height, progressive, components, masks: Vec::new(), missing };
         if progressive {
             let (across, down) = frame.units();
             let blocks = |part: &Component| (across * part.across) as usize * (down * part.down) as usize;
             frame.masks = frame.components.iter().map(|part| vec![0; blocks(part)]).collect();
         }
         Some(frame)
+    }
+
+    /// Whether the file ends before every coefficient was brought to its last bit: whole scans are gone.
+    fn lacks_scans(&self) -> bool {
+        self.missing.iter().any(|missing| *missing != 0)
     }
 
     fn most(&self) -> (u32, u32) {
@@ -148,7 +160,16 @@ impl Scan {
         let parts: Vec<_> = parts.as_chunks::<2>().0.iter().map(place).collect::<Option<_>>()?;
         let is_sound = !parts.is_empty() && last < 64 && first <= last;
         let (first, last) = if frame.progressive { (first.into(), last.into()) } else { (0, 63) };
-        is_sound.then_some(Self { parts, first, last, refines: frame.progressive && exact >> 4 > 0 })
+        let is_last = !frame.progressive || exact & 15 == 0;
+        is_sound.then_some(Self { parts, first, last, refines: frame.progressive && exact >> 4 > 0, is_last })
+    }
+
+    /// What it has brought is missing no more.
+    fn note(&self, frame: &mut Frame) {
+        let brought = (self.first..=self.last).fold(0_u64, |bits, at| bits | 1 << at);
+        for (at, ..) in self.parts.iter().filter(|_| self.is_last) {
+            frame.missing[*at] &= !brought;
+        }
     }
 
     fn walk(&self, frame: &mut Frame, tables: &Tables, bits: &mut Bits<'_>) -> Result<(), Fault> {

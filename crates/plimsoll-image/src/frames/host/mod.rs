@@ -154,7 +154,7 @@ fn bounded(format: Format, frame: &[u8]) -> Cow<'_, [u8]> {
 
 fn has_codes_above(format: Format, frame: &[u8]) -> bool {
     // Eight and sixteen bits hold nothing else.
-    format.depth() % 8 != 0 && highest(frame.as_chunks().0) > format.code_max()
+    !format.depth().is_multiple_of(8) && highest(frame.as_chunks().0) > format.code_max()
 }
 
 #[autoversion(v4, v3)]

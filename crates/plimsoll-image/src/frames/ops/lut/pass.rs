@@ -80,7 +80,6 @@ impl LinePass {
 
 /// The point before a code, and how far the code lies on the way to the next. What is not a number lies at the first.
 #[inline(always)]
-#[expect(clippy::manual_clamp, reason = "clamp would keep what is not a number")]
 fn place(code: f32, lowest: f32, scale: f32, points: u32) -> (usize, f32) {
     let last = (points - 1) as f32;
     let place = ((code - lowest) * scale).max(0.0).min(last);
