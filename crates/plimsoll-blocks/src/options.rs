@@ -129,7 +129,7 @@ const BLOCK_MIN: usize = 64 << 10;
 const BLOCK_MAX: usize = 32 << 20;
 /// Input is cut in two from here on, so that two cores have something to do.
 const HALVED_MIN: u64 = 2 << 20;
-/// Bytes of a gzip member. Against one member for the whole file this costs 0.3 % of ratio (text and binary, level 6).
+/// Bytes of a gzip member: many times the window of 32 KiB, so that little is lost where one begins.
 const MEMBER: usize = 1 << 20;
 /// Bytes of a staged block: a match finder's tables and its window.
 const STAGED_BLOCK: usize = 1 << 20;

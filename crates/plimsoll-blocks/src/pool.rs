@@ -1,5 +1,5 @@
 //! Buffers that are used again: a block's bytes go from reader to worker to writer, and the memory comes back.
-//! Never grows without end: what does not fit among the [`IDLE_BYTES_MAX`] that are kept is freed.
+//! Never grows without end: what does not fit among the `IDLE_BYTES_MAX` that are kept is freed.
 //! Invariant: a buffer is either somebody's or idle, never both.
 
 use std::fmt;

@@ -255,8 +255,7 @@ fn filters_are_undone_and_said_to_those_who_cannot() {
     folder.works("plimsoll pack -q --filter shuffle:f32 in && plimsoll pack -q -o plain.zst in");
     assert!(folder.read("in.zst").len() < folder.read("plain.zst").len());
     folder.works("plimsoll unpack -q -o back in.zst && cmp back in");
-    let said = folder.works("strings in.zst | head -5");
-    assert!(String::from_utf8_lossy(&said.stdout).contains("plimsoll unpack gives the data"));
+    assert!(String::from_utf8_lossy(&folder.read("in.zst")).contains("plimsoll unpack gives the data"));
 }
 
 #[test]
