@@ -164,8 +164,8 @@ impl Route {
                 steps.push(step);
             }
         }
-        let computing = steps.iter().filter(|step| !matches!(step.what, What::Move { .. })).count();
-        (rest.is_empty() && computing <= 1).then_some(Self { source, steps })
+        // One step at most: of several, what lies between them is not yet right for every size.
+        (rest.is_empty() && steps.len() <= 1).then_some(Self { source, steps })
     }
 
     /// The way of whole pixels, if all channels go the same.

