@@ -218,10 +218,14 @@ fn an_item_that_is_raised_overtakes_the_others_in_every_stage() {
 fn a_shutdown_in_the_middle_ends_every_item() {
     bounded(|| {
         let orchestrator = Orchestrator::builder().cpu(1).build();
-        let gate = Door::default();
-        let door = gate.clone();
-        let held = orchestrator.register(workload::function("held", move |n: &u64| {
-            door.pass();
+        let begun = Door::default();
+        let tell = begun.clone();
+        // Ends when it is told to and not before, so that no item gets through however late the shutdown comes.
+        let held = orchestrator.register(workload::function_with("held", move |n: &u64, call| {
+            tell.open();
+            while call.check_cancelled().is_ok() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             Ok::<_, Error>(*n)
         }));
         let one = plus_one(&orchestrator);
@@ -229,10 +233,8 @@ fn a_shutdown_in_the_middle_ends_every_item() {
         for n in 0..10 {
             flow.submit(Task::new(n)).unwrap();
         }
-        gate.wait_for(1);
-        let opener = std::thread::spawn(move || gate.open());
+        begun.pass();
         orchestrator.shutdown(plimsoll_runtime::Shutdown::Cancel);
-        opener.join().unwrap();
         for _ in 0..10 {
             assert!(flow.wait(LONG).expect("every item ends").result.is_err());
         }
