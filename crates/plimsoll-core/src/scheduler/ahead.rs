@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::choose::Assessed;
 use super::state::Planned;
 use super::{Host, Scheduler};
-use crate::error::SubmitRefusal;
+use crate::error::SubmitErrorKind;
 use crate::lookahead::{self, Budget, KnownDevice, KnownTask, Plan};
 use crate::task::{Priority, TaskSpec};
 use crate::{DeviceId, Moment, Nanos, TaskId};
@@ -29,7 +29,7 @@ pub struct SetTask<J> {
 }
 
 /// The reason why a set was refused, and the set.
-pub type RefusedSet<J> = (SubmitRefusal, Vec<SetTask<J>>);
+pub type RefusedSet<J> = (SubmitErrorKind, Vec<SetTask<J>>);
 
 impl<H: Host> Scheduler<H> {
     /// Takes a whole set of tasks in, or none of it. If every cost is known, where and in which order they run is
@@ -40,7 +40,7 @@ impl<H: Host> Scheduler<H> {
     pub fn submit_all(&mut self, now: Moment, set: Vec<SetTask<H::Job>>) -> Result<Vec<TaskId>, RefusedSet<H::Job>> {
         let space = self.config.queue_limit - self.tasks.len().min(self.config.queue_limit);
         let refusal = set.iter().find_map(|task| self.may_enter(&task.spec).err());
-        let full = (set.len() > space).then_some(SubmitRefusal::QueueFull { limit: self.config.queue_limit });
+        let full = (set.len() > space).then_some(SubmitErrorKind::QueueFull { limit: self.config.queue_limit });
         if let Some(refusal) = refusal.or(full) {
             return Err((refusal, set));
         }

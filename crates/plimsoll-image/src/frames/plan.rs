@@ -17,7 +17,7 @@ pub struct PlanError {
     /// The frames as they arrive at it.
     pub format: Format,
     /// Why not.
-    pub why: Refused,
+    pub why: OperationError,
 }
 
 /// A graph with both its ends.

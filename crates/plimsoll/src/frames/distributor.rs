@@ -79,7 +79,7 @@ impl Default for DistributorOptions {
 /// There is nothing to work with.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no device to spread frames over; give at least the CPU, as `Machine::open` does")]
-pub struct NoDevices;
+pub struct NoDevicesError;
 
 /// Who does the work: what every stream of a distributor shares.
 pub(super) struct Pool {
@@ -93,10 +93,10 @@ impl Distributor {
     /// A distributor over these devices.
     ///
     /// # Errors
-    /// [`NoDevices`] if there is none.
-    pub fn new(devices: Vec<Arc<dyn Device>>, options: DistributorOptions) -> Result<Self, NoDevices> {
+    /// [`NoDevicesError`] if there is none.
+    pub fn new(devices: Vec<Arc<dyn Device>>, options: DistributorOptions) -> Result<Self, NoDevicesError> {
         if devices.is_empty() {
-            return Err(NoDevices);
+            return Err(NoDevicesError);
         }
         let DistributorOptions { strategy, weights, only, rung, names, orchestrator } = options;
         let described = orchestrator.devices(devices).strategy(strategy);

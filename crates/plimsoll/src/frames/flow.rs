@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use plimsoll_core::scheduler::Report;
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::{ChainWorkload, Format, Frame};
-use plimsoll_runtime::{Registered, TaskFailure, TaskResult, Ticket};
+use plimsoll_runtime::{Registered, RunError, TaskResult, Ticket};
 
 use super::distributor::Pool;
 use super::error::FrameError;
@@ -265,7 +265,7 @@ enum Claim {
     /// It will come.
     Ticket(Ticket<Frame>),
     /// It was never taken in.
-    Refused(TaskFailure),
+    Refused(RunError),
     /// It came.
     Settled,
 }
@@ -273,7 +273,7 @@ enum Claim {
 impl UnderWay {
     fn begin(pool: &Pool, chain: &Registered<ChainWorkload>, task: FrameTask) -> Self {
         let FrameTask { number, bytes, task, first } = task;
-        let submitted = task.and_then(|task| pool.orchestrator.submit(chain, task).map_err(TaskFailure::from));
+        let submitted = task.and_then(|task| pool.orchestrator.submit(chain, task).map_err(RunError::from));
         let claim = match submitted {
             Ok(ticket) => Claim::Ticket(ticket),
             Err(failure) => Claim::Refused(failure),

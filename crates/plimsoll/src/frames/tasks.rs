@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_core::{DeviceId, SequenceId};
 use plimsoll_image::frames::{ChainWorkload, FirstPart, Format, Frame};
-use plimsoll_runtime::{Registered, Task, TaskFailure, Ticket, Value};
+use plimsoll_runtime::{Registered, RunError, Task, Ticket, Value};
 
 use super::distributor::Pool;
 
@@ -36,7 +36,7 @@ pub(super) struct FrameTask {
     pub(super) number: u64,
     pub(super) bytes: usize,
     /// What is to be done, or why its own first part or that of a neighbour was refused.
-    pub(super) task: Result<Task<ChainWorkload>, TaskFailure>,
+    pub(super) task: Result<Task<ChainWorkload>, RunError>,
     /// Its first part.
     pub(super) first: Option<Ticket<()>>,
 }
@@ -73,7 +73,7 @@ struct Neighbour {
     sequence: SequenceId,
     /// Until its own task has it.
     ticket: Option<Ticket<()>>,
-    kept: Result<Value, TaskFailure>,
+    kept: Result<Value, RunError>,
 }
 
 impl Tasks {
@@ -163,7 +163,7 @@ impl Tasks {
         let Neighbours { frames, first, due, .. } = &mut self.neighbours;
         let (number, own) = (*due, (*due - *first) as usize);
         let last = frames.len().min(own + self.around + 1);
-        let among: Result<Vec<Value>, TaskFailure> =
+        let among: Result<Vec<Value>, RunError> =
             frames.range(..last).map(|frame| frame.kept.as_ref().map(Value::share).map_err(Clone::clone)).collect();
         let Neighbour { format, bytes, sequence, ticket, .. } = &mut frames[own];
         let (format, bytes, sequence, first) = (*format, *bytes, *sequence, ticket.take());

@@ -11,5 +11,5 @@ mod sweep;
 
 pub use crate::stop::StopSign;
 pub use load::{LoadError, Loaded};
-pub use pair::{Drawn, FileFacts, MetricFailure, MetricScore, Pair, PairError, PairScores, Scored};
+pub use pair::{Drawn, FileFacts, MetricError, MetricScore, Pair, PairError, PairScores, Scored};
 pub use sweep::{Pictures, Sweep, SweepOptions};

@@ -11,13 +11,13 @@ use futures_util::future::{Either, select};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, Priority};
 use plimsoll_image::Image;
 use plimsoll_image::decode::{DecodeOptions, look};
-use plimsoll_image::metrics::{Metric, MetricWorkload, SizesDiffer, heat_map};
+use plimsoll_image::metrics::{Metric, MetricWorkload, SizesDifferError, heat_map};
 use plimsoll_runtime::{
-    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, Task, TaskFailure, workload,
+    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, RunError, Task, workload,
 };
 
 use super::load::{File, LoadError, LoadPair, LoadReference, LoadedPair, LoadedReference, PairFiles};
-use super::pair::{Drawn, FileFacts, MetricFailure, MetricScore, Pair, PairError, PairScores, Scored};
+use super::pair::{Drawn, FileFacts, MetricError, MetricScore, Pair, PairError, PairScores, Scored};
 use super::references::{KnownReference, References};
 use crate::stop::StopSign;
 
@@ -223,7 +223,7 @@ impl<'s> UnderWay<'s> {
         }
         let KnownReference { outlook: reference, cell, task, is_new } = self.references.at(&pair.reference)?;
         if !outlook.may_match(&reference) {
-            return Err(SizesDiffer { reference: reference.size, distorted: outlook.size }.into());
+            return Err(SizesDifferError { reference: reference.size, distorted: outlook.size }.into());
         }
         let decoding = outlook.decode_bytes.max(if is_new { reference.decode_bytes } else { 0 });
         let (needed, line) = (bytes + Bytes(reference.image_bytes + decoding), self.sweep.line());
@@ -297,10 +297,10 @@ impl Scoring {
     fn gathered(&self, gathered: Gathered<Kept, Piece>) -> Result<PairScores, PairError> {
         let pair = gathered.kept?;
         let mut results = gathered.results.into_iter();
-        let of_metric = |(metric, result): (&Metric, Result<Piece, TaskFailure>)| match result {
+        let of_metric = |(metric, result): (&Metric, Result<Piece, RunError>)| match result {
             Ok(Piece::Score(score)) => Some(Ok(score)),
             Ok(Piece::Drawn(_)) => None,
-            Err(failure) => Some(Err(MetricFailure { metric: *metric, failure })),
+            Err(failure) => Some(Err(MetricError { metric: *metric, failure })),
         };
         let scores = self.options.metrics.iter().zip(results.by_ref()).filter_map(of_metric).collect();
         let drawn = results.flatten().find_map(|piece| match piece {
@@ -322,7 +322,7 @@ fn of_one_size(pair: LoadedPair) -> Kept {
     let (distorted, reference) = (pair.distorted.image.size(), pair.reference.file.image.size());
     match distorted == reference {
         true => Ok(pair),
-        false => Err(SizesDiffer { reference, distorted }.into()),
+        false => Err(SizesDifferError { reference, distorted }.into()),
     }
 }
 

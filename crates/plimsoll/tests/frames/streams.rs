@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::StopSign;
-use plimsoll::frames::{Distributor, DistributorOptions, FrameError, NoDevices};
+use plimsoll::frames::{Distributor, DistributorOptions, FrameError, NoDevicesError};
 use plimsoll::image::Size;
 use plimsoll::image::frames::{Chain, Frame};
 
@@ -32,8 +32,8 @@ fn soon<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 #[test]
 fn no_devices_is_an_error_that_says_what_to_do() {
     let error = Distributor::new(Vec::new(), DistributorOptions::default()).err();
-    assert_eq!(error, Some(NoDevices));
-    assert!(NoDevices.to_string().contains("give at least the CPU"));
+    assert_eq!(error, Some(NoDevicesError));
+    assert!(NoDevicesError.to_string().contains("give at least the CPU"));
 }
 
 #[test]

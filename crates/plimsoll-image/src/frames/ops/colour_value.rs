@@ -20,13 +20,15 @@ impl ColourValue {
     }
 
     /// Reads a name or `RRGGBB`.
-    pub(super) fn parse(text: &str) -> Result<Self, Refused> {
+    pub(super) fn parse(text: &str) -> Result<Self, OperationError> {
         match text {
             "black" => Ok(Self::BLACK),
             "grey" => Ok(Self::grey(0.5)),
             "white" => Ok(Self::grey(1.0)),
             _ => Self::parse_hexadecimal(text).ok_or_else(|| {
-                Refused::because(format_args!("'{text}' is no colour; write black, grey, white or RRGGBB, as ff8000"))
+                OperationError::because(format_args!(
+                    "'{text}' is no colour; write black, grey, white or RRGGBB, as ff8000"
+                ))
             }),
         }
     }
