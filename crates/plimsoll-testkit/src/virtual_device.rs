@@ -381,6 +381,7 @@ impl VirtualDeviceBuilder {
     pub fn build(self) -> VirtualDevice {
         let facts = DeviceFacts {
             key: format!("virtual-{}", self.name),
+            label: self.name.clone(),
             name: self.name,
             kind: self.kind,
             nature: Nature::Virtual,

@@ -214,7 +214,7 @@ impl Card {
         let names = (self.first..self.first + parts).map(DeviceName::Gpu);
         // One card is opened with one limit for all its parts: the lowest keeps every promise.
         let limit = names.clone().filter_map(|name| options.memory_limit.of(name)).min();
-        let opened = gpus::open(&self.found, usize::from(parts), limit);
+        let opened = gpus::open(&self.found, self.first.into(), usize::from(parts), limit);
         names
             .zip(opened)
             .map(|(name, (device, opened))| Part { name, asked_for: self.asked_for, device, opened })

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures_util::Stream;
 use plimsoll_core::scheduler::Report;
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::{ChainWorkload, Format, Frame};
@@ -72,6 +73,22 @@ impl<E> Iterator for FrameStream<E> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
+    }
+}
+
+impl<E> Stream for FrameStream<E> {
+    type Item = Result<FrameDone, FrameError<E>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll(context)
+    }
+}
+
+impl<E> std::fmt::Debug for FrameStream<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Flow { pulled, delivered, window, .. } = &self.0;
+        let mut shown = f.debug_struct("FrameStream");
+        shown.field("pulled", pulled).field("delivered", delivered).field("window", window).finish_non_exhaustive()
     }
 }
 
