@@ -12,7 +12,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let machine = Machine::open(&MachineOptions::from_env()?);
     let orchestrator = Orchestrator::builder().devices(machine.devices).build();
     let sweep = Sweep::new(orchestrator, SweepOptions::of([Metric::Psnr, Metric::Ssim]));
-    let pairs = variants.into_iter().map(|distorted| Pair { reference: samples.join("harbour.png"), distorted });
+    let pairs = variants.into_iter().map(move |distorted| Pair { reference: samples.join("harbour.png"), distorted });
     for row in sweep.stream(pairs) {
         let scores = row.outcome?.scores;
         let scores: Vec<String> =

@@ -5,7 +5,7 @@
 use super::chain::Chain;
 use super::format::{Colour, Format};
 use super::graph::{Graph, Node};
-use super::operation::Refused;
+use super::operation::OperationError;
 use super::plan::{PlanError, by_itself};
 use super::stream::{Guessed, Interlacing, Ratio, StreamHeader};
 use crate::image::Size;

@@ -76,6 +76,9 @@ impl<E> Iterator for FrameStream<E> {
     }
 }
 
+/// Nothing in it is pinned.
+impl<E> Unpin for FrameStream<E> {}
+
 impl<E> Stream for FrameStream<E> {
     type Item = Result<FrameDone, FrameError<E>>;
 

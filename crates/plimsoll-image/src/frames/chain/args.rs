@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::super::operation::Refused;
+use super::super::operation::OperationError;
 
 /// The arguments of one operation. Take them in the order of its usage line; each may be written in its place or by
 /// name.

@@ -1,7 +1,7 @@
 //! Names that ffmpeg's users type: those that mean an operation of ours are put into our words, others answered with what
 //! to write. Never changes a name that is ours.
 
-use super::super::operation::Refused;
+use super::super::operation::OperationError;
 use super::args::{Args, number};
 
 /// What becomes of a name of ffmpeg's.

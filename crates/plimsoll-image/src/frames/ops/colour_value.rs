@@ -2,7 +2,7 @@
 
 use crate::frames::convert::Affine;
 use crate::frames::format::Format;
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 
 /// A colour: red, green and blue from 0 to 1, as they are coded.
 #[derive(Copy, Clone, Debug, PartialEq)]

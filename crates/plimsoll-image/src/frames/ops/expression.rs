@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// Brackets within brackets at most.

@@ -3,7 +3,7 @@
 
 use super::expression::{Expression, Sides};
 use crate::frames::chain::Args;
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::frames::picture::Picture;
 use crate::image::Size;
 

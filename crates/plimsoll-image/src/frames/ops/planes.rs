@@ -2,7 +2,7 @@
 
 use crate::frames::chain::{Args, one_of};
 use crate::frames::format::{Colour, Format};
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::frames::picture::Picture;
 
 /// Which planes are changed. Red, green and blue are always changed together.

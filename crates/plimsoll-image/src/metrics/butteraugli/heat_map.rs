@@ -25,7 +25,7 @@ pub struct HeatMap {
 pub enum HeatMapError {
     /// The images are not of the same size.
     #[error(transparent)]
-    SizesDifferError(#[from] SizesDifferError),
+    SizesDiffer(#[from] SizesDifferError),
     /// The light of an image is so strong that the distance has no number.
     #[error("the light of an image is too strong to be compared")]
     TooBright,

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::frames::ops::taps::Tap;
 
 /// Rows and columns that a matrix may have.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 
 /// Points along a table of one dimension at most, as Adobe has it.
 const LINE_MAX: usize = 65_536;

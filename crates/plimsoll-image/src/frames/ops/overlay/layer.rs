@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// An image with its transparency.

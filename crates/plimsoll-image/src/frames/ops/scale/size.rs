@@ -3,7 +3,7 @@
 use super::super::expression::{Expression, Sides};
 use super::super::geometry::side;
 use crate::frames::chain::{Args, number};
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// A size, or how it follows from that of the picture.

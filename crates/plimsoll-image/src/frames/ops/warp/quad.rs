@@ -2,7 +2,7 @@
 //! Invariant: a map exists only for a convex quad whose nearest corner is not [`DEPTH_MAX`] times nearer than its
 //! farthest, so it divides by nothing small.
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// How many times nearer than another corner of the quad a corner may be. Beyond it, a picture would be stretched from
