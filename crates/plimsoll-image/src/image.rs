@@ -60,6 +60,18 @@ pub enum Samples {
     Linear(Arc<[f32]>),
 }
 
+impl std::fmt::Debug for Samples {
+    /// How many, not which: an image has millions.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, count) = match self {
+            Self::Rgb8(samples) => ("Rgb8", samples.len()),
+            Self::Rgb16(samples) => ("Rgb16", samples.len()),
+            Self::Linear(samples) => ("Linear", samples.len()),
+        };
+        write!(f, "{name}({count} samples)")
+    }
+}
+
 /// What a warm session is made for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {

@@ -4,6 +4,8 @@
 //! [`Workload`](plimsoll_runtime::Workload): hand its tasks to an orchestrator, and they run whole or in strips on a
 //! GPU, or on the CPU, with the same answer.
 
+#![warn(missing_debug_implementations)]
+
 #[cfg(feature = "decode")]
 pub mod decode;
 #[cfg(feature = "encode")]

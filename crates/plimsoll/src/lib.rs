@@ -30,6 +30,8 @@
 //!
 //! All are on unless said otherwise; the scheduler alone needs none of them.
 
+#![warn(missing_debug_implementations)]
+
 pub mod bench;
 pub mod device;
 #[cfg(feature = "frames")]

@@ -32,6 +32,12 @@ const TASKS_OF_A_WORKLOAD_MAX: u64 = 4096;
 #[derive(Clone, Default)]
 pub struct RegretMeter(Arc<Mutex<Counted>>);
 
+impl std::fmt::Debug for RegretMeter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RegretMeter").finish_non_exhaustive()
+    }
+}
+
 /// How long the work took, and what no schedule of it could beat.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Regret {

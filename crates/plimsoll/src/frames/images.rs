@@ -86,6 +86,12 @@ pub struct ImageWriter {
     quality: JpegQuality,
 }
 
+impl std::fmt::Debug for ImageWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ImageWriter").field("writing", &self.writing.len()).field("quality", &self.quality).finish_non_exhaustive()
+    }
+}
+
 impl ImageWriter {
     pub(super) fn new(pool: &Arc<Pool>) -> Self {
         let write = |(path, frame, quality): &(PathBuf, Frame, JpegQuality)| {

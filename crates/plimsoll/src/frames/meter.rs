@@ -74,6 +74,12 @@ pub struct FrameMeter {
     pool: Weak<Pool>,
 }
 
+impl std::fmt::Debug for FrameMeter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameMeter").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
 #[derive(Debug)]
 struct Counts {
     started: Instant,

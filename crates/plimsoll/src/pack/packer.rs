@@ -70,6 +70,12 @@ pub struct PackSummary {
     pub index: Option<Vec<u8>>,
 }
 
+impl std::fmt::Debug for Packer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Packer").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
 impl Packer {
     /// A packer over the devices of an orchestrator, its own or one that is shared.
     pub fn new(orchestrator: impl Into<Arc<Orchestrator>>, options: PackerOptions) -> Self {

@@ -30,6 +30,12 @@ pub struct RawReader<R> {
     source: Source<R>,
 }
 
+impl<R> std::fmt::Debug for RawReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawReader").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
 impl<R: Read> RawReader<R> {
     /// Reads frames of this format.
     pub fn new(reader: R, format: impl Into<RawFormat>) -> Self {
@@ -59,6 +65,12 @@ pub struct RawWriter<W> {
     writer: W,
     format: RawFormat,
     whole: u64,
+}
+
+impl<W> std::fmt::Debug for RawWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawWriter").field("format", &self.format).field("frames", &self.whole).finish_non_exhaustive()
+    }
 }
 
 impl<W: Write> RawWriter<W> {

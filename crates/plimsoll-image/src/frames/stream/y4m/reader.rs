@@ -17,6 +17,12 @@ pub struct Y4mReader<R> {
     source: Source<R>,
 }
 
+impl<R> std::fmt::Debug for Y4mReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Y4mReader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
 impl<R: Read> Y4mReader<R> {
     /// Reads the stream's first line.
     ///

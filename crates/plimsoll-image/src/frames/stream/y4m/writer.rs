@@ -12,6 +12,12 @@ pub struct Y4mWriter<W> {
     frames: RawWriter<W>,
 }
 
+impl<W> std::fmt::Debug for Y4mWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Y4mWriter").field("frames", &self.frames).finish_non_exhaustive()
+    }
+}
+
 impl<W: Write> Y4mWriter<W> {
     /// Writes the stream's first line.
     ///
