@@ -16,7 +16,7 @@ use plimsoll::{
     Ailment, Attempt, Backend, Buffer, Bytes, Candidate, Context, Device, DeviceFacts, DeviceId, DeviceKind,
     DeviceStatus, End, Event, Fault, FaultKind, Footprint, GrantRequest, Ladder, Launch, Listener, Machine,
     MachineOptions, Moment, Orchestrator, Pipeline, Place, Priority, ProfileFile, ProfileFileError, Quality, Refusal,
-    Report, Rung, Session, Shutdown, Task, TaskError, TaskFailure, TaskResult, Ticket, WaitError, Workload, workload,
+    Report, Rung, Session, Shutdown, Task, TaskError, RunError, TaskResult, Ticket, WaitError, Workload, workload,
 };
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -122,7 +122,7 @@ fn tickets(orchestrator: &Orchestrator) -> Outcome {
     };
     let report: &Report = &done.report;
     assert_eq!((done.output, report.rung), (4, "cpu"));
-    let failure: TaskFailure = orchestrator.run(&half, Task::new(7)).err().ok_or("seven is odd")?;
+    let failure: RunError = orchestrator.run(&half, Task::new(7)).err().ok_or("seven is odd")?;
     assert!(matches!(failure.error, TaskError::WorkFailed(_)), "{failure}");
     let quick = Task::new(2).quality_min(Quality::FULL).deadline(Duration::from_secs(60));
     let result: TaskResult<u64> = block_on(async { orchestrator.submit_async(&half, quick).await?.cancel_on_drop().await });

@@ -21,7 +21,7 @@ pub enum UnpackError {
         /// Where the frame, member or field begins that is wrong.
         at: u64,
         /// What is wrong with it.
-        what: Damage,
+        what: DamageError,
     },
     /// It ends too early.
     #[error("cut off at byte {at}, inside {inside}; get the whole file")]
@@ -58,7 +58,7 @@ pub enum UnpackError {
 /// What is wrong at a place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Damage {
+pub enum DamageError {
     /// Neither a frame nor a member begins where one should.
     #[error("no {0} begins here")]
     NoBeginning(&'static str),
@@ -88,7 +88,7 @@ pub enum Damage {
 }
 
 impl UnpackError {
-    pub(crate) fn damaged(at: u64, what: Damage) -> Self {
+    pub(crate) fn damaged(at: u64, what: DamageError) -> Self {
         Self::Damaged { at, what }
     }
 }

@@ -28,5 +28,5 @@ pub mod scan;
 pub mod workloads;
 mod zstd;
 
-pub use error::{Damage, UnpackError};
+pub use error::{DamageError, UnpackError};
 pub use options::{Format, Method, OptionsError, PackOptions, Recipe};

@@ -5,7 +5,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 use crate::filter::{Filter, record};
 use crate::gzip::header::{self as member, OUR_HEADER};
 use crate::pool::Pool;
@@ -83,7 +83,7 @@ fn by_table<R: Read + Seek>(file: &mut R, range: &Range<u64>) -> Result<Option<F
     let Some(table) = table(file)? else { return Ok(None) };
     let mut found = Found::default();
     for size in table {
-        let wrong = UnpackError::damaged(found.at, Damage::SeekTable);
+        let wrong = UnpackError::damaged(found.at, DamageError::SeekTable);
         let header = bytes_at(file, found.at, frame::HEADER_MAX.min(size.packed as usize))?;
         let said = match u32_at(&header, 0).and_then(frame::kind_of) {
             Some(FrameKind::Zstd) if header.len() > 4 && header.len() >= frame::header_length(header[4]) => {

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 use crate::filter::{self, Filter};
 use crate::gzip::header::{self as member, BGZF_RAW_MAX, MemberSize, TRAILER};
 use crate::gzip::member::raw_said;
@@ -241,7 +241,7 @@ impl<R: Read> Scanner<R> {
         let first: Vec<String> = bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         match self.source.at {
             0 => Err(UnpackError::NotPacked { begins: first.join(" ") }),
-            at => Err(UnpackError::damaged(at, Damage::NoBeginning("frame"))),
+            at => Err(UnpackError::damaged(at, DamageError::NoBeginning("frame"))),
         }
     }
 
@@ -251,7 +251,7 @@ impl<R: Read> Scanner<R> {
         self.source.need(5, "a frame's header")?;
         let magic = u32_at(self.source.bytes(), 0).unwrap_or_default();
         match frame::kind_of(magic) {
-            None => Err(UnpackError::damaged(at, Damage::NoBeginning("zstd frame"))),
+            None => Err(UnpackError::damaged(at, DamageError::NoBeginning("zstd frame"))),
             Some(FrameKind::Skippable(kind)) => self.skip(kind, at).map(|()| None),
             Some(FrameKind::Zstd) => self.zstd_frame(at).map(Some),
         }
@@ -270,7 +270,7 @@ impl<R: Read> Scanner<R> {
                 if self.filter.is_some() {
                     return Err(UnpackError::damaged(
                         at,
-                        Damage::Field("a filtered frame is too large to be one of ours"),
+                        DamageError::Field("a filtered frame is too large to be one of ours"),
                     ));
                 }
                 self.within =
@@ -285,7 +285,7 @@ impl<R: Read> Scanner<R> {
         let raw_max = header.content.map_or(walk.gives_max, |content| content.min(walk.gives_max));
         if header.content.is_some_and(|content| content > walk.gives_max) {
             let said = header.content.unwrap_or_default();
-            return Err(UnpackError::damaged(at, Damage::Length { said, got: walk.gives_max }));
+            return Err(UnpackError::damaged(at, DamageError::Length { said, got: walk.gives_max }));
         }
         let bytes = self.source.take(length, &self.pool);
         let content = Content::Frame { raw: header.content };
@@ -296,7 +296,7 @@ impl<R: Read> Scanner<R> {
     fn frame_part(&mut self, header: Option<usize>) -> Result<Piece, UnpackError> {
         let at = self.source.at;
         let Some(mut within) = self.within.take() else {
-            return Err(UnpackError::damaged(at, Damage::NoBeginning("zstd frame")));
+            return Err(UnpackError::damaged(at, DamageError::NoBeginning("zstd frame")));
         };
         let mut walk = Walk { length: header.unwrap_or(0), gives_max: 0, ended: within.ended };
         while !walk.ended && walk.length < PART && walk.gives_max < PART_RAW {
@@ -332,13 +332,13 @@ impl<R: Read> Scanner<R> {
         if kind == seekable::KIND {
             let table = seekable::read(payload, at)?;
             if !self.frames.are(&table) {
-                return Err(UnpackError::damaged(at, Damage::SeekTable));
+                return Err(UnpackError::damaged(at, DamageError::SeekTable));
             }
             self.frames = Frames::default();
             // What was packed together ends with its table.
             self.filter = None;
         } else if seekable::looks_like_one(payload) {
-            return Err(UnpackError::damaged(at, Damage::SeekTable));
+            return Err(UnpackError::damaged(at, DamageError::SeekTable));
         } else {
             if let Some(record) = filter::record::read(kind, payload, at)? {
                 self.filter = Some(record);
@@ -358,7 +358,7 @@ impl<R: Read> Scanner<R> {
                 if u64::from(raw) > u64::from(packed) * DEFLATE_RATIO_MAX {
                     return Err(UnpackError::damaged(
                         at,
-                        Damage::Field("a member says that it gives more than it can"),
+                        DamageError::Field("a member says that it gives more than it can"),
                     ));
                 }
                 let (packed, raw) = (packed as usize, raw as usize);
@@ -388,7 +388,7 @@ impl<R: Read> Scanner<R> {
             }
             let raw = raw_said(&self.source.bytes()[start..start + packed]) as usize;
             if raw > BGZF_RAW_MAX {
-                let wrong = Damage::Field("a BGZF member says that it gives more than 64 KiB");
+                let wrong = DamageError::Field("a BGZF member says that it gives more than 64 KiB");
                 return Err(UnpackError::damaged(at + start as u64, wrong));
             }
             places.push(MemberPlace { header: header.length, packed, raw });

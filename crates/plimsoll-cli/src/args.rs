@@ -3,7 +3,13 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, completions, devices, frames, pack, profile, score, sim};
+#[cfg(feature = "frames")]
+use crate::commands::frames;
+#[cfg(feature = "pack")]
+use crate::commands::pack;
+#[cfg(feature = "score")]
+use crate::commands::score;
+use crate::commands::{bench, completions, devices, profile, sim};
 use crate::machine_args::MachineArgs;
 
 /// Loads every GPU and CPU in the machine to the line, never past it.
@@ -19,9 +25,13 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     // Boxed: these have by far the most flags.
+    #[cfg(feature = "score")]
     Score(Box<score::Args>),
+    #[cfg(feature = "frames")]
     Frames(Box<frames::Args>),
+    #[cfg(feature = "pack")]
     Pack(Box<pack::PackArgs>),
+    #[cfg(feature = "pack")]
     Unpack(Box<pack::UnpackArgs>),
     Devices(devices::Args),
     Bench(bench::Args),

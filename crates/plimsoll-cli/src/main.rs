@@ -1,6 +1,9 @@
 //! The `plimsoll` binary. Reads like a table of contents: one line for each command, its work in `commands/`.
 //! Never decides or measures anything itself.
 
+// What the workloads share is idle in a build without them.
+#![cfg_attr(not(all(feature = "score", feature = "frames", feature = "pack")), allow(dead_code))]
+
 mod args;
 mod commands;
 mod drivers;
@@ -15,15 +18,25 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{bench, completions, devices, frames, pack, profile, score, sim};
+#[cfg(feature = "frames")]
+use commands::frames;
+#[cfg(feature = "pack")]
+use commands::pack;
+#[cfg(feature = "score")]
+use commands::score;
+use commands::{bench, completions, devices, profile, sim};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     drivers::prepare(&cli.machine);
     let ended = match &cli.command {
+        #[cfg(feature = "score")]
         Command::Score(args) => score::run(args, &cli.machine),
+        #[cfg(feature = "frames")]
         Command::Frames(args) => frames::run(args, &cli.machine),
+        #[cfg(feature = "pack")]
         Command::Pack(args) => pack::pack(args, &cli.machine),
+        #[cfg(feature = "pack")]
         Command::Unpack(args) => pack::unpack(args, &cli.machine),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),

@@ -11,7 +11,7 @@ use plimsoll::frames::{Distributor, DistributorOptions};
 use plimsoll::image::frames::stream::{Y4mReader, Y4mWriter};
 use plimsoll::image::frames::{Chain, Frame};
 use plimsoll::machine::GpuUse;
-use plimsoll::{Machine, MachineOptions};
+use plimsoll::{Machine, MachineOptions, Orchestrator};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -104,7 +104,8 @@ fn frames_in(path: &Path) -> Vec<Frame> {
 /// What the library makes of a video, on the CPU.
 fn by_the_library(video: &Path, chain: &str) -> Vec<Frame> {
     let machine = Machine::open(&MachineOptions { gpus: GpuUse::None, ..MachineOptions::default() });
-    let distributor = Distributor::new(machine.devices, DistributorOptions::default()).expect("the CPU");
+    let distributor =
+        Distributor::new(Orchestrator::builder().devices(machine.devices).build(), DistributorOptions::default());
     let chain: Chain = chain.parse().expect("a chain");
     let done = distributor.distribute(frames_in(video), &chain).expect("all frames");
     done.into_iter().map(|done| done.frame).collect()

@@ -62,12 +62,15 @@ impl fmt::Display for Strategy {
 /// A word that names no strategy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no strategy; use round-robin, least-loaded, weighted, adaptive or earliest-finish")]
-pub struct UnknownStrategy(String);
+pub struct ParseStrategyError(String);
 
 impl FromStr for Strategy {
-    type Err = UnknownStrategy;
-    fn from_str(word: &str) -> Result<Self, UnknownStrategy> {
-        Self::ALL.into_iter().find(|strategy| strategy.name() == word).ok_or_else(|| UnknownStrategy(word.to_owned()))
+    type Err = ParseStrategyError;
+    fn from_str(word: &str) -> Result<Self, ParseStrategyError> {
+        Self::ALL
+            .into_iter()
+            .find(|strategy| strategy.name() == word)
+            .ok_or_else(|| ParseStrategyError(word.to_owned()))
     }
 }
 

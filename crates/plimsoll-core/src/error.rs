@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, SequenceId, Shortfall, TaskId, ValueId};
+use crate::{Ailment, Bytes, Cause, DeviceId, Fault, Nanos, Quality, SequenceId, ShortfallError, TaskId, ValueId};
 
 /// Why one rung on one device was not taken. Every candidate that was not chosen has one.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Refusal {
     /// The device is given up on.
     Gone(Ailment),
     /// It needs more memory than the device has for us, or than is free now.
-    DoesNotFit(Shortfall),
+    DoesNotFit(ShortfallError),
     /// It ran out of memory here before, at this size or a smaller one.
     FailedBefore {
         /// The size at which it failed.
@@ -123,10 +123,10 @@ impl Attempt {
     fn told(&self, name: &dyn Fn(DeviceId) -> String) -> String {
         let why = match &self.setback {
             // The device that it names has just been named.
-            Setback::Refused(Refusal::DoesNotFit(Shortfall::NeverFits { wanted, line, .. })) => {
+            Setback::Refused(Refusal::DoesNotFit(ShortfallError::NeverFits { wanted, line, .. })) => {
                 format!("{wanted} never fits under its line of {line}")
             }
-            Setback::Refused(Refusal::DoesNotFit(Shortfall::NotNow { wanted, free, .. })) => {
+            Setback::Refused(Refusal::DoesNotFit(ShortfallError::NotNow { wanted, free, .. })) => {
                 format!("{wanted} does not fit now: {free} free under its line")
             }
             other => other.to_string(),
@@ -252,7 +252,7 @@ impl TaskError {
 /// Why a task was not taken in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SubmitRefusal {
+pub enum SubmitErrorKind {
     /// The queue is full. Wait for a result, then submit again.
     #[error("the queue is full ({limit} tasks); wait for a result, then submit again")]
     QueueFull {
@@ -324,7 +324,7 @@ mod tests {
     fn devices_are_called_as_whoever_opened_them_calls_them() {
         let attempt = Attempt { rung: "gpu", device: DeviceId(1), setback: Setback::Refused(Refusal::TriedAlready) };
         let (device, wanted, line) = (DeviceId(1), Bytes::mib(2), Bytes::mib(1));
-        let small = Setback::Refused(Refusal::DoesNotFit(Shortfall::NeverFits { device, wanted, line }));
+        let small = Setback::Refused(Refusal::DoesNotFit(ShortfallError::NeverFits { device, wanted, line }));
         let small = Attempt { rung: "gpu", device, setback: small };
         let exhausted = TaskError::Exhausted { attempts: vec![small, attempt] };
         let after = TaskError::PredecessorFailed { task: TaskId(7), cause: Box::new(exhausted.clone()) };

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use crate::{Bytes, DeviceId, Moment, Nanos, Priority, Quality, SequenceId, Shortfall};
+use crate::{Bytes, DeviceId, Moment, Nanos, Priority, Quality, SequenceId, ShortfallError};
 
 /// A grant. Its number is never used again.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -115,13 +115,13 @@ impl GrantSpec {
 /// Why a grant was not given, named by what its owner can do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum GrantRefusal {
+pub enum GrantError {
     /// Even the lowest rung is more than its devices will ever have for us. Ask for less, or raise the limit.
     #[error("{0}; ask for less, or raise the memory limit")]
-    NeverFits(Shortfall),
+    NeverFits(ShortfallError),
     /// It did not come in time. Wait longer, ask for less, or ask with a higher priority.
     #[error("{0}; wait longer, ask for less, or ask with a higher priority")]
-    NotInTime(Shortfall),
+    NotInTime(ShortfallError),
     /// There are as many grants as there may be. Return some.
     #[error("there are {limit} grants already; return some, then ask again")]
     TooMany {
@@ -147,7 +147,7 @@ pub enum GrantRefusal {
 /// Why a grant cannot go to another rung.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum StepRefusal {
+pub enum StepError {
     /// It is not held: it still waits, or was returned.
     #[error("this grant is not held")]
     NotHeld,
@@ -165,7 +165,7 @@ pub enum StepRefusal {
     },
     /// The bytes that the rung needs more are not to be had now.
     #[error("{0}")]
-    DoesNotFit(Shortfall),
+    DoesNotFit(ShortfallError),
 }
 
 /// Where a grant is in its life. One that is free is no longer known.

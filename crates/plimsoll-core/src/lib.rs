@@ -30,12 +30,12 @@ mod units;
 mod width;
 pub mod window;
 
-pub use error::{Attempt, Refusal, Setback, SubmitRefusal, TaskError};
+pub use error::{Attempt, Refusal, Setback, SubmitErrorKind, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};
-pub use grant::{GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, GrantSpec, GrantStatus, StepRefusal};
+pub use grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec, GrantStatus, StepError};
 pub use health::Ailment;
 pub use ids::{ContentKey, DeviceId, DeviceSet, SequenceId, SessionId, TaskId, ValueId, WorkloadId};
-pub use ledger::Shortfall;
+pub use ledger::ShortfallError;
 pub use rung::{DeviceKind, Footprint, Ladder, Place, Rung};
 pub use scheduler::Scheduler;
 pub use task::{Priority, TaskSpec};

@@ -72,7 +72,7 @@ pub struct Shape {
 /// Why there is no such image.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ImageRefused {
+pub enum MakeImageError {
     /// A side is zero.
     #[error("an image of {0} has no pixels")]
     Empty(Size),
@@ -101,7 +101,7 @@ pub enum ImageRefused {
 /// let size = Size { width: 2, height: 1 };
 /// let image = Image::rgb8(size, [255, 0, 0, 0, 0, 255])?;
 /// assert_eq!(image.linear_planes(), [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
-/// # Ok::<(), plimsoll_image::ImageRefused>(())
+/// # Ok::<(), plimsoll_image::MakeImageError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct Image {
@@ -116,8 +116,8 @@ impl Image {
     /// An image of 8-bit sRGB samples, `R, G, B, R, G, B, …`
     ///
     /// # Errors
-    /// [`ImageRefused`] if the size and the samples do not make an image.
-    pub fn rgb8(size: Size, samples: impl Into<Arc<[u8]>>) -> Result<Self, ImageRefused> {
+    /// [`MakeImageError`] if the size and the samples do not make an image.
+    pub fn rgb8(size: Size, samples: impl Into<Arc<[u8]>>) -> Result<Self, MakeImageError> {
         let samples = samples.into();
         check(size, samples.len())?;
         Ok(Self { size, samples: Samples::Rgb8(samples) })
@@ -127,7 +127,7 @@ impl Image {
     ///
     /// # Errors
     /// As [`Image::rgb8`].
-    pub fn rgb16(size: Size, samples: impl Into<Arc<[u16]>>) -> Result<Self, ImageRefused> {
+    pub fn rgb16(size: Size, samples: impl Into<Arc<[u16]>>) -> Result<Self, MakeImageError> {
         let samples = samples.into();
         check(size, samples.len())?;
         Ok(Self { size, samples: Samples::Rgb16(samples) })
@@ -137,11 +137,11 @@ impl Image {
     ///
     /// # Errors
     /// As [`Image::rgb8`]; also if a sample is not finite.
-    pub fn linear(size: Size, planes: impl Into<Arc<[f32]>>) -> Result<Self, ImageRefused> {
+    pub fn linear(size: Size, planes: impl Into<Arc<[f32]>>) -> Result<Self, MakeImageError> {
         let planes = planes.into();
         check(size, planes.len())?;
         match planes.iter().position(|sample| !sample.is_finite()) {
-            Some(at) => Err(ImageRefused::NotFinite(at)),
+            Some(at) => Err(MakeImageError::NotFinite(at)),
             None => Ok(Self { size, samples: Samples::Linear(planes) }),
         }
     }
@@ -266,12 +266,12 @@ impl fmt::Debug for Image {
     }
 }
 
-fn check(size: Size, got: usize) -> Result<(), ImageRefused> {
+fn check(size: Size, got: usize) -> Result<(), MakeImageError> {
     let wanted = size.pixels().saturating_mul(3);
     match size.pixels() {
-        0 => Err(ImageRefused::Empty(size)),
-        pixels if pixels > Image::PIXELS_MAX => Err(ImageRefused::TooLarge(size)),
-        _ if wanted != got as u64 => Err(ImageRefused::Samples { size, wanted, got }),
+        0 => Err(MakeImageError::Empty(size)),
+        pixels if pixels > Image::PIXELS_MAX => Err(MakeImageError::TooLarge(size)),
+        _ if wanted != got as u64 => Err(MakeImageError::Samples { size, wanted, got }),
         _ => Ok(()),
     }
 }
@@ -305,12 +305,12 @@ mod tests {
     fn what_is_no_image_is_refused() {
         assert_eq!(
             Image::rgb8(Size { width: 0, height: 3 }, []),
-            Err(ImageRefused::Empty(Size { width: 0, height: 3 }))
+            Err(MakeImageError::Empty(Size { width: 0, height: 3 }))
         );
         let huge = Size { width: u32::MAX, height: u32::MAX };
-        assert_eq!(Image::rgb8(huge, []), Err(ImageRefused::TooLarge(huge)));
-        assert_eq!(Image::rgb16(SIZE, [0; 5]), Err(ImageRefused::Samples { size: SIZE, wanted: 6, got: 5 }));
-        assert_eq!(Image::linear(SIZE, [0.0, 1.0, f32::NAN, 0.0, 0.0, 0.0]), Err(ImageRefused::NotFinite(2)));
+        assert_eq!(Image::rgb8(huge, []), Err(MakeImageError::TooLarge(huge)));
+        assert_eq!(Image::rgb16(SIZE, [0; 5]), Err(MakeImageError::Samples { size: SIZE, wanted: 6, got: 5 }));
+        assert_eq!(Image::linear(SIZE, [0.0, 1.0, f32::NAN, 0.0, 0.0, 0.0]), Err(MakeImageError::NotFinite(2)));
     }
 
     #[test]

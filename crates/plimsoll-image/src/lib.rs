@@ -20,4 +20,4 @@ mod run;
 mod shrink;
 mod transfer;
 
-pub use image::{Image, ImageRefused, SampleKind, Samples, Shape, Size};
+pub use image::{Image, MakeImageError, SampleKind, Samples, Shape, Size};

@@ -10,6 +10,8 @@ use crate::backend::{Backend, Buffer};
 /// What does not change while a device is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceFacts {
+    /// What its user calls it, for example `gpu0`: so it is named in figures and choices.
+    pub label: String,
     /// What people call it, for example `NVIDIA GeForce RTX 5070`.
     pub name: String,
     /// CPU or GPU.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_core::scheduler::Report;
 use plimsoll_core::{TaskError, TaskId};
 
-use crate::job::{Branch, Completion, Done, Output, ReplyChannel, TaskFailure, TaskResult};
+use crate::job::{Branch, Completion, Done, Output, ReplyChannel, RunError, TaskResult};
 use crate::orchestrator::Registered;
 use crate::pipeline::{Following, Item, Then};
 use crate::shared::Shared;
@@ -65,7 +65,7 @@ pub struct Gathered<K, R> {
     /// What was kept of it.
     pub kept: K,
     /// What came of each task, in the order in which they were named.
-    pub results: Vec<Result<R, TaskFailure>>,
+    pub results: Vec<Result<R, RunError>>,
 }
 
 /// The stage that fans out.
@@ -96,7 +96,7 @@ where
         Output::Fan(Box::new(Fan { set, gathering }))
     }
 
-    fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
+    fn fail(&self, tag: u64, failure: RunError, another_follows: bool) {
         self.following.fail(tag, failure, another_follows);
     }
 }
@@ -121,7 +121,7 @@ struct Gathering<K, R> {
 
 struct Parts<K, R> {
     kept: Option<K>,
-    results: Vec<Option<Result<R, TaskFailure>>>,
+    results: Vec<Option<Result<R, RunError>>>,
     /// Tasks that have not ended, and the stage that made them until it was settled.
     left: usize,
     /// That stage.
@@ -165,7 +165,7 @@ impl<K: Send, R: Send, O, G: Fn(Done<O>) -> R + Send + Sync> Branch<O> for OneOf
             let id = Some(done.id);
             let failed = |panic: Box<dyn Any + Send>| {
                 let error = TaskError::Panicked { message: panic_message(&*panic) };
-                TaskFailure { id, index: self.gathering.tag, error }
+                RunError { id, index: self.gathering.tag, error }
             };
             // Whatever it does, the item ends.
             catch_unwind(AssertUnwindSafe(|| (self.gives)(done))).map_err(failed)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use plimsoll_core::Fault;
 
-use crate::misuse::Misuse;
+use crate::misuse::MisuseError;
 use crate::origin::Origin;
 
 /// Fences of one slot that are held and not drained. Two keep a device busy; this is far more than any pipeline is deep,
@@ -58,11 +58,11 @@ impl Kicks {
     /// Checks that one more is allowed; call before anything is handed over.
     ///
     /// # Errors
-    /// [`Misuse::TooManyKicks`].
-    pub fn check_limit(&mut self) -> Result<(), Misuse> {
+    /// [`MisuseError::TooManyKicks`].
+    pub fn check_limit(&mut self) -> Result<(), MisuseError> {
         let drained = self.drained.load(Relaxed);
         self.held.retain(|kick| kick.upgrade().is_some_and(|kick| kick.number > drained));
-        if self.held.len() < KICKS_LIMIT { Ok(()) } else { Err(Misuse::TooManyKicks) }
+        if self.held.len() < KICKS_LIMIT { Ok(()) } else { Err(MisuseError::TooManyKicks) }
     }
 
     /// A fence for `work`, which is the backend's own word for what was handed over.
@@ -80,7 +80,7 @@ impl Kicks {
     /// [`Fault::WorkFailed`] for another device's; [`Fault::DeviceLost`] for one of an earlier life.
     pub fn work_of<'a, W: Any>(&self, fence: &'a Fence) -> Result<&'a W, Fault> {
         self.origin.check(&fence.0.origin, "fence")?;
-        fence.0.work.downcast_ref().ok_or_else(|| Misuse::Foreign("fence").into())
+        fence.0.work.downcast_ref().ok_or_else(|| MisuseError::Foreign("fence").into())
     }
 
     /// All that this slot has kicked is known to be done.
@@ -106,7 +106,7 @@ mod tests {
     fn full() -> (Kicks, Vec<Fence>) {
         let mut kicks = Kicks::new(Origin::new(&Arc::default(), 0));
         let fences = (0..KICKS_LIMIT).map(|_| kicks.fence(())).collect();
-        assert_eq!(kicks.check_limit(), Err(Misuse::TooManyKicks));
+        assert_eq!(kicks.check_limit(), Err(MisuseError::TooManyKicks));
         (kicks, fences)
     }
 
@@ -114,12 +114,12 @@ mod tests {
     fn a_drained_fence_drains_the_earlier_ones_only() {
         let (mut kicks, fences) = full();
         fences[5].found(FenceState::UnderWay);
-        assert_eq!(kicks.check_limit(), Err(Misuse::TooManyKicks));
+        assert_eq!(kicks.check_limit(), Err(MisuseError::TooManyKicks));
         fences[5].found(FenceState::Done);
         // Out of order, which is no news.
         fences[2].found(FenceState::Done);
         let more: Vec<Fence> = (0..6).map(|_| kicks.check_limit().map(|()| kicks.fence(())).unwrap()).collect();
-        assert_eq!((more.len(), kicks.check_limit()), (6, Err(Misuse::TooManyKicks)));
+        assert_eq!((more.len(), kicks.check_limit()), (6, Err(MisuseError::TooManyKicks)));
         kicks.all_drained();
         assert_eq!(kicks.check_limit(), Ok(()));
     }
@@ -131,7 +131,7 @@ mod tests {
         drop(fences.drain(..2));
         assert_eq!(kicks.check_limit(), Ok(()), "one is gone");
         let _another = kicks.fence(());
-        assert_eq!(kicks.check_limit(), Err(Misuse::TooManyKicks), "the other has a clone");
+        assert_eq!(kicks.check_limit(), Err(MisuseError::TooManyKicks), "the other has a clone");
         drop(kept);
         assert_eq!(kicks.check_limit(), Ok(()));
     }

@@ -26,7 +26,7 @@ type BytesOf<I> = dyn Fn(&I) -> Bytes + Send + Sync;
 /// let orchestrator = Orchestrator::builder().cpu(2).build();
 /// let square = orchestrator.register(workload::function("square", |n: &u64| Ok::<_, std::io::Error>(n * n)));
 /// assert_eq!(orchestrator.run(&square, Task::new(12))?.output, 144);
-/// # Ok::<(), plimsoll::TaskFailure>(())
+/// # Ok::<(), plimsoll::RunError>(())
 /// ```
 pub fn function<I, O, E>(name: &str, work: impl Fn(&I) -> Result<O, E> + Send + Sync + 'static) -> Function<I, O>
 where
@@ -55,7 +55,7 @@ where
 /// .bytes(|numbers| Bytes(8 * numbers.len() as u64));
 /// let sort = orchestrator.register(sort);
 /// assert_eq!(orchestrator.run(&sort, Task::new(vec![3, 1, 2]))?.output, [1, 2, 3]);
-/// # Ok::<(), plimsoll::TaskFailure>(())
+/// # Ok::<(), plimsoll::RunError>(())
 /// ```
 pub fn function_with<I, O, E>(
     name: &str,

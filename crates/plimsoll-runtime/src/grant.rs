@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{Discards, GrantNews};
 use plimsoll_core::{
-    Bytes, DeviceId, GrantId, GrantOwner, GrantRefusal, GrantRung, GrantSpec, Moment, Nanos, Priority, Shortfall,
-    StepRefusal,
+    Bytes, DeviceId, GrantError, GrantId, GrantOwner, GrantRung, GrantSpec, Moment, Nanos, Priority, ShortfallError,
+    StepError,
 };
 
 use crate::job::Runtime;
@@ -122,14 +122,14 @@ impl fmt::Debug for PendingGrant {
 }
 
 /// Why there is no grant (yet).
-pub enum NotGranted {
+pub enum GrantWaitError {
     /// It still waits: wait again, or drop it.
     StillWaiting(PendingGrant),
     /// It is over.
-    Refused(GrantRefusal),
+    Refused(GrantError),
 }
 
-impl std::fmt::Debug for NotGranted {
+impl std::fmt::Debug for GrantWaitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::StillWaiting(pending) => write!(f, "{} still waits", pending.id()),
@@ -148,14 +148,14 @@ impl PendingGrant {
     ///
     /// # Errors
     /// The claim, if it took longer, or why it is refused.
-    pub fn wait(self, at_most: Duration) -> Result<Grant, NotGranted> {
+    pub fn wait(self, at_most: Duration) -> Result<Grant, GrantWaitError> {
         let outcome = self.0.wait_for(Wait::at_most(at_most), |mailbox| match mailbox.refused.take() {
             Some(refusal) => Some(Err(refusal)),
             None => mailbox.granted.take().map(Ok),
         });
         match outcome {
-            None => Err(NotGranted::StillWaiting(self)),
-            Some(Err(refusal)) => Err(NotGranted::Refused(refusal)),
+            None => Err(GrantWaitError::StillWaiting(self)),
+            Some(Err(refusal)) => Err(GrantWaitError::Refused(refusal)),
             Some(Ok(discards)) => {
                 drop_quietly(discards);
                 Ok(Grant(self.0))
@@ -246,7 +246,7 @@ impl Grant {
     ///
     /// # Errors
     /// Why that cannot be, or where it does not fit now.
-    pub fn begin_step(&self, rung: usize) -> Result<(), StepRefusal> {
+    pub fn begin_step(&self, rung: usize) -> Result<(), StepError> {
         let discards = self.0.change(|state, now, id| state.scheduler.begin_step(now, id, rung))?;
         drop_quietly(discards);
         Ok(())
@@ -256,7 +256,7 @@ impl Grant {
     ///
     /// # Errors
     /// Why that cannot be: a rung that needs more on some device has to be begun first.
-    pub fn step_to(&self, rung: usize) -> Result<(), StepRefusal> {
+    pub fn step_to(&self, rung: usize) -> Result<(), StepError> {
         let to_close = self.0.change(|state, now, id| {
             state.scheduler.stepped_to(now, id, rung)?;
             let Some(mailbox) = state.mailboxes.get_mut(&id) else { return Ok(Discards::default()) };
@@ -275,7 +275,7 @@ type OnRecall = Arc<dyn Fn(Recall) + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Mailbox {
     granted: Option<Discards<Runtime>>,
-    refused: Option<GrantRefusal>,
+    refused: Option<GrantError>,
     recall: Option<Recall>,
     /// To be closed before what a recall's rung needs elsewhere is used.
     to_close: Discards<Runtime>,
@@ -408,7 +408,7 @@ impl Drop for Handle {
 }
 
 /// Asks for a grant.
-pub(crate) fn request(shared: &Arc<Shared>, request: GrantRequest) -> Result<PendingGrant, GrantRefusal> {
+pub(crate) fn request(shared: &Arc<Shared>, request: GrantRequest) -> Result<PendingGrant, GrantError> {
     shared.refresh_memory();
     let mut state = shared.lock();
     let now = shared.now();
@@ -420,7 +420,7 @@ pub(crate) fn request(shared: &Arc<Shared>, request: GrantRequest) -> Result<Pen
 }
 
 /// Takes bytes at once, or not at all.
-pub(crate) fn lease(shared: &Arc<Shared>, portions: &[(DeviceId, Bytes)]) -> Result<Grant, Shortfall> {
+pub(crate) fn lease(shared: &Arc<Shared>, portions: &[(DeviceId, Bytes)]) -> Result<Grant, ShortfallError> {
     shared.refresh_memory();
     let mut state = shared.lock();
     let now = shared.now();
@@ -438,7 +438,7 @@ fn handle(shared: &Arc<Shared>, state: &mut State, id: GrantId) -> Handle {
 }
 
 /// Asks the owner of a grant to step down.
-pub(crate) fn recall(shared: &Shared, id: GrantId, to: Option<usize>, within: Duration) -> Result<(), StepRefusal> {
+pub(crate) fn recall(shared: &Shared, id: GrantId, to: Option<usize>, within: Duration) -> Result<(), StepError> {
     let mut state = shared.lock();
     let now = shared.now();
     let recalled = state.scheduler.recall(now, id, to, within.into());

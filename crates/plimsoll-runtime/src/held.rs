@@ -9,7 +9,7 @@ use plimsoll_core::scheduler::Undrained;
 use plimsoll_core::{SequenceId, TaskId};
 
 use crate::job::ReplyChannel;
-use crate::orchestrator::{Limits, TaskRefused};
+use crate::orchestrator::{Limits, SubmitError};
 use crate::shared::Shared;
 use crate::submission;
 use crate::task::Task;
@@ -53,7 +53,7 @@ impl<W: Workload> Held<W> {
     /// # Errors
     /// The task and the reason, if there was no queue space for too long, the session is lost, or the orchestrator is
     /// shutting down.
-    pub fn submit(&self, mut task: Task<W>) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+    pub fn submit(&self, mut task: Task<W>) -> Result<Ticket<W::Output>, SubmitError<W>> {
         (task.options.sequence, task.options.holds) = (Some(self.sequence), true);
         let channel = ReplyChannel::new(&self.known);
         let wait = Wait::at_most(self.limits.submit_wait_max);

@@ -11,11 +11,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
-use plimsoll_core::{SubmitRefusal, TaskError, TaskId};
+use plimsoll_core::{SubmitErrorKind, TaskError, TaskId};
 
-use crate::job::{Completion, ReplyChannel, TaskFailure, TaskResult};
+use crate::job::{Completion, ReplyChannel, RunError, TaskResult};
 use crate::nested;
-use crate::orchestrator::{Limits, Registered, TaskRefused};
+use crate::orchestrator::{Limits, Registered, SubmitError};
 use crate::shared::{Shared, quietly};
 use crate::submission::{self, SpacePlace, Took};
 use crate::task::Task;
@@ -50,7 +50,7 @@ const SEVERAL: usize = 256;
 ///     sum += result.expect("doubling never fails").output;
 /// }
 /// assert_eq!(sum, 90);
-/// # Ok::<(), plimsoll::SubmitRefusal>(())
+/// # Ok::<(), plimsoll::SubmitErrorKind>(())
 /// ```
 pub struct Inbox<W: Workload> {
     shared: Arc<Shared>,
@@ -90,7 +90,7 @@ impl<W: Workload> Inbox<W> {
     ///
     /// # Errors
     /// The task and the reason, if there is not.
-    pub fn try_submit(&mut self, task: Task<W>) -> Result<TaskId, TaskRefused<W>> {
+    pub fn try_submit(&mut self, task: Task<W>) -> Result<TaskId, SubmitError<W>> {
         self.submit_waiting(task, Wait::Try)
     }
 
@@ -100,14 +100,14 @@ impl<W: Workload> Inbox<W> {
     /// # Errors
     /// The task and the reason, if there was no room for too long, too many results were not taken out, or the
     /// orchestrator is shutting down.
-    pub fn submit(&mut self, task: Task<W>) -> Result<TaskId, TaskRefused<W>> {
+    pub fn submit(&mut self, task: Task<W>) -> Result<TaskId, SubmitError<W>> {
         self.submit_waiting(task, Wait::at_most(self.limits.submit_wait_max))
     }
 
-    fn submit_waiting(&mut self, task: Task<W>, wait: Wait) -> Result<TaskId, TaskRefused<W>> {
+    fn submit_waiting(&mut self, task: Task<W>, wait: Wait) -> Result<TaskId, SubmitError<W>> {
         if self.is_full() {
-            let reason = SubmitRefusal::InboxFull { limit: self.limits.inbox };
-            return Err(TaskRefused { task: Box::new(task), reason });
+            let reason = SubmitErrorKind::InboxFull { limit: self.limits.inbox };
+            return Err(SubmitError { task: Box::new(task), reason });
         }
         let id = submission::submit_one(&self.shared, &self.channel, task, wait, (self.submitted, None))?;
         self.submitted += 1;
@@ -133,7 +133,7 @@ impl<W: Workload> Inbox<W> {
 
     /// Hands in described tasks under one lock. Those that are refused stay in `tasks`. How many are outstanding is the
     /// caller's to bound.
-    pub(crate) fn submit_all(&mut self, tasks: &mut VecDeque<Described>) -> Result<(), SubmitRefusal> {
+    pub(crate) fn submit_all(&mut self, tasks: &mut VecDeque<Described>) -> Result<(), SubmitErrorKind> {
         self.shared.ask_for_memory();
         self.outstanding += task_path::submit_all(&self.shared, tasks)?.count;
         Ok(())
@@ -221,7 +221,7 @@ impl<W: Workload> Inbox<W> {
         self.channel.reply.take_all(&mut self.arrived);
         self.arrived.drain(..).for_each(|completion| quietly(move || drop(completion)));
         (self.outstanding, self.left_lying) = (0, 0);
-        let failure = TaskFailure { id: None, index: 0, error: TaskError::NestedWait };
+        let failure = RunError { id: None, index: 0, error: TaskError::NestedWait };
         Completion { tag: 0, result: Err(failure) }
     }
 

@@ -122,7 +122,7 @@ pub struct Done<O> {
 
 /// A task that ended without a result.
 #[derive(Clone, Debug)]
-pub struct TaskFailure {
+pub struct RunError {
     /// Which task; `None` if it was never taken in.
     pub id: Option<TaskId>,
     /// Its place among the inputs of a `run_all` or a pipeline, or among the tasks submitted to an inbox, from 0.
@@ -131,7 +131,7 @@ pub struct TaskFailure {
     pub error: TaskError,
 }
 
-impl TaskFailure {
+impl RunError {
     pub(crate) fn of(id: TaskId, error: TaskError) -> Self {
         Self { id: Some(id), index: 0, error }
     }
@@ -142,21 +142,21 @@ impl TaskFailure {
     }
 }
 
-impl std::fmt::Display for TaskFailure {
+impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.error.fmt(f)
     }
 }
 
 /// What it says is what its error says: the chain goes on behind that.
-impl std::error::Error for TaskFailure {
+impl std::error::Error for RunError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.error.source()
     }
 }
 
 /// How a task ended.
-pub type TaskResult<O> = Result<Done<O>, TaskFailure>;
+pub type TaskResult<O> = Result<Done<O>, RunError>;
 
 /// A result on its way, with the number that its caller gave the task.
 pub(crate) struct Completion<O> {
@@ -209,7 +209,7 @@ impl<W: Workload> ReplyChannel<W> {
     }
 
     /// The result of a task goes to whoever asked for it; a failure of any stage ends its item there.
-    pub(crate) fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
+    pub(crate) fn fail(&self, tag: u64, failure: RunError, another_follows: bool) {
         if let Some(then) = &self.then {
             return then.fail(tag, failure, another_follows);
         }
@@ -319,7 +319,7 @@ impl<W: Workload> Job for TypedJob<W> {
                 Ok(Done { id, index: self.tag, output, report })
             }
             Err(error) => {
-                let failure = TaskFailure { id: Some(id), index: self.tag, error };
+                let failure = RunError { id: Some(id), index: self.tag, error };
                 return self.channel.fail(self.tag, failure, another_follows);
             }
         };
@@ -332,7 +332,7 @@ impl<W: Workload> Job for TypedJob<W> {
     }
 
     fn refuse(&self, error: TaskError) {
-        self.channel.fail(self.tag, TaskFailure::refused(self.tag, error), false);
+        self.channel.fail(self.tag, RunError::refused(self.tag, error), false);
     }
 
     fn stop(&self) {

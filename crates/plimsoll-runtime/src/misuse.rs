@@ -11,7 +11,7 @@ use crate::kernel::{Access, Kernel};
 /// A call that no device can do as asked. Always the workload's mistake, hence [`Fault::WorkFailed`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misuse {
+pub enum MisuseError {
     /// A size or offset that is not a multiple of 4 bytes, or an empty buffer.
     #[error("{0} bytes: sizes are multiples of 4 and not zero, offsets are multiples of 4")]
     Unaligned(u64),
@@ -85,8 +85,8 @@ pub enum Misuse {
     },
 }
 
-impl From<Misuse> for Fault {
-    fn from(misuse: Misuse) -> Self {
+impl From<MisuseError> for Fault {
+    fn from(misuse: MisuseError) -> Self {
         Self::work(misuse)
     }
 }
@@ -94,31 +94,31 @@ impl From<Misuse> for Fault {
 /// Checks the size of a buffer to be made.
 ///
 /// # Errors
-/// [`Misuse::Unaligned`].
-pub fn check_size(bytes: Bytes) -> Result<(), Misuse> {
-    if bytes.0 == 0 || !bytes.0.is_multiple_of(4) { Err(Misuse::Unaligned(bytes.0)) } else { Ok(()) }
+/// [`MisuseError::Unaligned`].
+pub fn check_size(bytes: Bytes) -> Result<(), MisuseError> {
+    if bytes.0 == 0 || !bytes.0.is_multiple_of(4) { Err(MisuseError::Unaligned(bytes.0)) } else { Ok(()) }
 }
 
 /// Checks that `length` bytes at `offset` lie in the buffer.
 ///
 /// # Errors
-/// [`Misuse::Unaligned`] or [`Misuse::OutOfRange`].
-pub fn check_range(buffer: &Buffer, offset: Bytes, length: usize) -> Result<(), Misuse> {
+/// [`MisuseError::Unaligned`] or [`MisuseError::OutOfRange`].
+pub fn check_range(buffer: &Buffer, offset: Bytes, length: usize) -> Result<(), MisuseError> {
     let (offset, length, size) = (offset.0, length as u64, buffer.bytes().0);
     if let Some(&odd) = [offset, length].iter().find(|n| !n.is_multiple_of(4)) {
-        return Err(Misuse::Unaligned(odd));
+        return Err(MisuseError::Unaligned(odd));
     }
     match offset.checked_add(length) {
         Some(end) if end <= size => Ok(()),
-        _ => Err(Misuse::OutOfRange { offset, length, size }),
+        _ => Err(MisuseError::OutOfRange { offset, length, size }),
     }
 }
 
 /// Checks a readback of `bytes` at `offset` of the buffer.
 ///
 /// # Errors
-/// [`Misuse::Unaligned`] or [`Misuse::OutOfRange`].
-pub fn check_readback(buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<(), Misuse> {
+/// [`MisuseError::Unaligned`] or [`MisuseError::OutOfRange`].
+pub fn check_readback(buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<(), MisuseError> {
     check_size(bytes)?;
     // What does not fit an address is larger than any buffer.
     check_range(buffer, offset, usize::try_from(bytes.0).unwrap_or(usize::MAX & !3))
@@ -128,10 +128,10 @@ pub fn check_readback(buffer: &Buffer, offset: Bytes, bytes: Bytes) -> Result<()
 ///
 /// # Errors
 /// The first thing that does not match.
-pub fn check_launch(launch: &Launch<'_>) -> Result<(), Misuse> {
+pub fn check_launch(launch: &Launch<'_>) -> Result<(), MisuseError> {
     let Kernel { name: kernel, bindings, params, .. } = *launch.kernel;
     if launch.buffers.len() != bindings.len() {
-        return Err(Misuse::BufferCount { kernel, wanted: bindings.len(), got: launch.buffers.len() });
+        return Err(MisuseError::BufferCount { kernel, wanted: bindings.len(), got: launch.buffers.len() });
     }
     for (second, buffer) in launch.buffers.iter().enumerate() {
         let clash = |first: &usize| {
@@ -139,14 +139,14 @@ pub fn check_launch(launch: &Launch<'_>) -> Result<(), Misuse> {
                 && [bindings[*first], bindings[second]].contains(&Access::Write)
         };
         if let Some(first) = (0..second).find(clash) {
-            return Err(Misuse::SameBuffer { kernel, first, second });
+            return Err(MisuseError::SameBuffer { kernel, first, second });
         }
     }
     if launch.params.len() != params || params > Kernel::PARAMS_LIMIT || !params.is_multiple_of(16) {
-        return Err(Misuse::ParamBytes { kernel, wanted: params, got: launch.params.len() });
+        return Err(MisuseError::ParamBytes { kernel, wanted: params, got: launch.params.len() });
     }
     if launch.groups.iter().any(|&groups| groups > Kernel::GROUPS_LIMIT) {
-        return Err(Misuse::TooManyGroups { kernel, groups: launch.groups });
+        return Err(MisuseError::TooManyGroups { kernel, groups: launch.groups });
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use plimsoll_core::residency::ResidencyCounts;
 use plimsoll_core::scheduler::Candidate;
 use plimsoll_core::stats::DeviceReport;
 use plimsoll_core::{
-    Bytes, DeviceId, GrantId, GrantRefusal, SequenceId, Shortfall, StepRefusal, SubmitRefusal, TaskError, TaskId,
+    Bytes, DeviceId, GrantError, GrantId, SequenceId, ShortfallError, StepError, SubmitErrorKind, TaskError, TaskId,
 };
 
 use crate::builder::Builder;
@@ -19,7 +19,7 @@ use crate::device::DeviceFacts;
 use crate::grant::{self, Grant, GrantRequest, PendingGrant};
 use crate::held::Held;
 use crate::inbox::Inbox;
-use crate::job::{ReplyChannel, TaskFailure, TaskResult};
+use crate::job::{ReplyChannel, RunError, TaskResult};
 use crate::learnt::{self, Learning};
 use crate::monitor::LockTimes;
 use crate::pinner::ReferencePinner;
@@ -98,38 +98,38 @@ impl<W: Workload> Registered<W> {
 /// A task that was not taken in: it comes back whole, with the reason.
 #[derive(thiserror::Error)]
 #[error("{reason}")]
-pub struct TaskRefused<W: Workload> {
+pub struct SubmitError<W: Workload> {
     /// The task.
     pub task: Box<Task<W>>,
     /// Why it was not taken in.
-    pub reason: SubmitRefusal,
+    pub reason: SubmitErrorKind,
 }
 
-impl<W: Workload> From<TaskRefused<W>> for TaskFailure {
-    fn from(refused: TaskRefused<W>) -> Self {
+impl<W: Workload> From<SubmitError<W>> for RunError {
+    fn from(refused: SubmitError<W>) -> Self {
         Self::refused(0, task_path::refused(&refused.reason))
     }
 }
 
-impl<W: Workload> std::fmt::Debug for TaskRefused<W> {
+impl<W: Workload> std::fmt::Debug for SubmitError<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TaskRefused").field("reason", &self.reason).finish_non_exhaustive()
+        f.debug_struct("SubmitError").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
 /// A set that was not taken in: it comes back whole, with the reason.
 #[derive(thiserror::Error)]
 #[error("{reason}")]
-pub struct SetRefused<W: Workload> {
+pub struct SubmitSetError<W: Workload> {
     /// The set.
     pub set: Vec<SetMember<W>>,
     /// Why it was not taken in.
-    pub reason: SubmitRefusal,
+    pub reason: SubmitErrorKind,
 }
 
-impl<W: Workload> std::fmt::Debug for SetRefused<W> {
+impl<W: Workload> std::fmt::Debug for SubmitSetError<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SetRefused").field("reason", &self.reason).finish_non_exhaustive()
+        f.debug_struct("SubmitSetError").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
@@ -190,7 +190,7 @@ impl Orchestrator {
         &self,
         workload: &Registered<W>,
         task: Task<W>,
-    ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+    ) -> Result<Ticket<W::Output>, SubmitError<W>> {
         self.submit_waiting(workload, task, Wait::at_most(self.limits.submit_wait_max))
     }
 
@@ -204,7 +204,7 @@ impl Orchestrator {
         &self,
         workload: &Registered<W>,
         mut task: Task<W>,
-    ) -> Result<(Ticket<W::Output>, Value), TaskRefused<W>> {
+    ) -> Result<(Ticket<W::Output>, Value), SubmitError<W>> {
         task.options.is_claimed = true;
         let ticket = self.submit(workload, task)?;
         let value = Value::claimed(ticket.id(), &self.shared);
@@ -219,7 +219,7 @@ impl Orchestrator {
         &self,
         workload: &Registered<W>,
         task: Task<W>,
-    ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+    ) -> Result<Ticket<W::Output>, SubmitError<W>> {
         self.submit_waiting(workload, task, Wait::Try)
     }
 
@@ -248,7 +248,7 @@ impl Orchestrator {
         workload: &Registered<W>,
         task: Task<W>,
         wait: Wait,
-    ) -> Result<Ticket<W::Output>, TaskRefused<W>> {
+    ) -> Result<Ticket<W::Output>, SubmitError<W>> {
         let channel = ReplyChannel::new(&workload.known);
         let id = submission::submit_one(&self.shared, &channel, task, wait, (0, None))?;
         Ok(self.ticket(id, &channel))
@@ -277,7 +277,7 @@ impl Orchestrator {
         &self,
         workload: &Registered<W>,
         set: Vec<SetMember<W>>,
-    ) -> Result<Vec<Ticket<W::Output>>, SetRefused<W>> {
+    ) -> Result<Vec<Ticket<W::Output>>, SubmitSetError<W>> {
         let channels: Vec<_> = set.iter().map(|_| ReplyChannel::new(&workload.known)).collect();
         let ids = task_path::submit_set(&self.shared, &channels, set)?;
         Ok(ids.into_iter().zip(&channels).map(|(id, channel)| self.ticket(id, channel)).collect())
@@ -351,7 +351,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// Where and why they do not fit.
-    pub fn lease(&self, portions: &[(DeviceId, Bytes)]) -> Result<Grant, Shortfall> {
+    pub fn lease(&self, portions: &[(DeviceId, Bytes)]) -> Result<Grant, ShortfallError> {
         grant::lease(&self.shared, portions)
     }
 
@@ -360,7 +360,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// Why it can never be given.
-    pub fn grant(&self, request: GrantRequest) -> Result<PendingGrant, GrantRefusal> {
+    pub fn grant(&self, request: GrantRequest) -> Result<PendingGrant, GrantError> {
         grant::request(&self.shared, request)
     }
 
@@ -368,7 +368,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// Why that is no step, or where the lower rung does not fit.
-    pub fn recall(&self, grant: GrantId, to: Option<usize>, within: Duration) -> Result<(), StepRefusal> {
+    pub fn recall(&self, grant: GrantId, to: Option<usize>, within: Duration) -> Result<(), StepError> {
         grant::recall(&self.shared, grant, to, within)
     }
 

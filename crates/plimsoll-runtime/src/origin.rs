@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::Fault;
 
 use crate::gauge::Gauge;
-use crate::misuse::Misuse;
+use crate::misuse::MisuseError;
 
 /// One life of one device.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Origin {
     /// [`Fault::WorkFailed`] if another device made it; [`Fault::DeviceLost`] if it went with another life.
     pub fn check(&self, made_by: &Self, what: &'static str) -> Result<(), Fault> {
         if !Arc::ptr_eq(&self.gauge, &made_by.gauge) {
-            return Err(Misuse::Foreign(what).into());
+            return Err(MisuseError::Foreign(what).into());
         }
         if self.life != made_by.life {
             return Err(Fault::DeviceLost { detail: format!("the {what} went with an earlier life of the device") });

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use plimsoll_core::task::ItemStage;
-use plimsoll_core::{Bytes, Moment, Priority, SubmitRefusal, TaskError};
+use plimsoll_core::{Bytes, Moment, Priority, SubmitErrorKind, TaskError};
 use rustc_hash::FxHashMap;
 
 use crate::completions::CompletionQueue;
 use crate::fan_out::{FanOut, FanStage, Gathered};
-use crate::job::{Completion, Output, ReplyChannel, TaskFailure, TaskResult};
+use crate::job::{Completion, Output, ReplyChannel, RunError, TaskResult};
 use crate::nested;
-use crate::orchestrator::{Limits, Registered, TaskRefused};
+use crate::orchestrator::{Limits, Registered, SubmitError};
 use crate::shared::{Shared, quietly};
 use crate::submission;
 use crate::task::Task;
@@ -63,7 +63,7 @@ impl Item {
 pub(crate) trait Then<O>: Send + Sync {
     /// The next task of an item, or several, made from what the last one gave.
     fn follow(&self, shared: &Shared, item: Item, tag: u64, output: O) -> Output;
-    fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool);
+    fn fail(&self, tag: u64, failure: RunError, another_follows: bool);
 }
 
 /// What comes after a stage whose tasks give `O`: another stage, or the end.
@@ -80,7 +80,7 @@ impl<O> Following<O> {
     }
 
     /// An item failed before its last stage.
-    pub(crate) fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
+    pub(crate) fn fail(&self, tag: u64, failure: RunError, another_follows: bool) {
         Group::fail(Some(&*self.group), || {
             self.reply.post(Completion { tag, result: Err(failure) }, another_follows);
         });
@@ -100,7 +100,7 @@ impl<O, N: Workload, F: Fn(O) -> Task<N> + Send + Sync> Then<O> for Stage<N, F> 
         Output::Next(Box::new((spec, job)))
     }
 
-    fn fail(&self, tag: u64, failure: TaskFailure, another_follows: bool) {
+    fn fail(&self, tag: u64, failure: RunError, another_follows: bool) {
         self.channel.fail(tag, failure, another_follows);
     }
 }
@@ -229,7 +229,7 @@ impl<First: Workload, O: Send + 'static> Pipeline<First, O> {
     /// let done = orchestrator.run_pipeline(&pipeline, [Task::new("7".to_owned())]).next().unwrap()?;
     /// assert_eq!(done.output.kept, 7);
     /// assert_eq!(done.output.results.into_iter().flatten().collect::<Vec<_>>(), [14, 21]);
-    /// # Ok::<(), plimsoll_runtime::TaskFailure>(())
+    /// # Ok::<(), plimsoll_runtime::RunError>(())
     /// ```
     #[must_use]
     pub fn fan_out<K: Send + 'static, R: Send + 'static>(
@@ -334,7 +334,7 @@ impl<First: Workload, O> Flow<First, O> {
     ///
     /// # Errors
     /// As [`Flow::submit_sized`].
-    pub fn submit(&mut self, task: Task<First>) -> Result<u64, TaskRefused<First>> {
+    pub fn submit(&mut self, task: Task<First>) -> Result<u64, SubmitError<First>> {
         self.submit_sized(task, Bytes::ZERO)
     }
 
@@ -344,13 +344,13 @@ impl<First: Workload, O> Flow<First, O> {
     /// # Errors
     /// The task and the reason, if too many items or bytes are under way, the flow has ended, or the queue was full for
     /// too long.
-    pub fn submit_sized(&mut self, task: Task<First>, bytes: Bytes) -> Result<u64, TaskRefused<First>> {
-        let refused = |task, reason| Err(TaskRefused { task: Box::new(task), reason });
+    pub fn submit_sized(&mut self, task: Task<First>, bytes: Bytes) -> Result<u64, SubmitError<First>> {
+        let refused = |task, reason| Err(SubmitError { task: Box::new(task), reason });
         if self.group.has_ended() {
-            return refused(task, SubmitRefusal::FlowEnded);
+            return refused(task, SubmitErrorKind::FlowEnded);
         }
         if self.is_full(bytes) {
-            return refused(task, SubmitRefusal::FlowFull { items: self.limits.items, bytes: self.limits.bytes });
+            return refused(task, SubmitErrorKind::FlowFull { items: self.limits.items, bytes: self.limits.bytes });
         }
         let (number, wait) = (self.next, Wait::at_most(self.submit_wait_max));
         let item = Item { since: self.shared.now(), priority: task.options.priority, before: 0 };
@@ -386,7 +386,7 @@ impl<First: Workload, O> Flow<First, O> {
         self.bytes = Bytes::ZERO;
         let arrived = self.reply.close();
         arrived.into_iter().for_each(|completion| quietly(move || drop(completion)));
-        ItemResult { item: 0, result: Err(TaskFailure::refused(0, TaskError::NestedWait)) }
+        ItemResult { item: 0, result: Err(RunError::refused(0, TaskError::NestedWait)) }
     }
 
     fn take_out(&mut self, Completion { tag, result }: Completion<O>) -> ItemResult<O> {
@@ -457,7 +457,7 @@ pub struct RunPipeline<First: Workload, O, I> {
     flow: Flow<First, O>,
     inputs: I,
     waiting: Option<Task<First>>,
-    refused: Option<TaskFailure>,
+    refused: Option<RunError>,
     exhausted: bool,
 }
 
@@ -484,13 +484,13 @@ impl<First: Workload, O, I: Iterator<Item = Task<First>>> RunPipeline<First, O, 
                 return;
             };
             if let Err(refused) = self.flow.submit(task) {
-                let waits = matches!(refused.reason, SubmitRefusal::QueueFull { .. }) && self.flow.outstanding() > 0;
+                let waits = matches!(refused.reason, SubmitErrorKind::QueueFull { .. }) && self.flow.outstanding() > 0;
                 if waits {
                     self.waiting = Some(*refused.task);
                     return;
                 }
                 // What ends the flow is told by the item that did; the rest is not pulled.
-                let is_told = refused.reason == SubmitRefusal::FlowEnded;
+                let is_told = refused.reason == SubmitErrorKind::FlowEnded;
                 self.refused = (!is_told).then(|| refused.into());
                 self.exhausted = true;
             }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use plimsoll_core::{Bytes, Fault};
 
 use crate::gauge::Charge;
-use crate::misuse::Misuse;
+use crate::misuse::MisuseError;
 use crate::origin::Origin;
 
 /// Bytes that [`crate::Backend::stage_read`] has asked for. Holds as many bytes of the device until it is collected or
@@ -82,14 +82,14 @@ impl Staged {
         self.origin.check(&origin, "readback")?;
         match fate.get() {
             Some(Fate::HandedOver) => {}
-            Some(Fate::Abandoned) => return Err(Misuse::Abandoned.into()),
-            None => return Err(Misuse::NotHandedOver.into()),
+            Some(Fate::Abandoned) => return Err(MisuseError::Abandoned.into()),
+            None => return Err(MisuseError::NotHandedOver.into()),
         }
         let (wanted, got) = (charge.bytes().0, into.len() as u64);
         if wanted != got {
-            return Err(Misuse::ReadbackBytes { wanted, got }.into());
+            return Err(MisuseError::ReadbackBytes { wanted, got }.into());
         }
-        let content = content.downcast().map_err(|_| Misuse::Foreign("readback"))?;
+        let content = content.downcast().map_err(|_| MisuseError::Foreign("readback"))?;
         Ok((*content, charge))
     }
 }

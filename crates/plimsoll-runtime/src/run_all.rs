@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
-use plimsoll_core::SubmitRefusal;
+use plimsoll_core::SubmitErrorKind;
 
 use crate::inbox::Inbox;
-use crate::job::{TaskFailure, TaskResult};
+use crate::job::{RunError, TaskResult};
 use crate::shared::quietly;
 use crate::submission::{SpacePlace, Took};
 use crate::task::Task;
@@ -37,7 +37,7 @@ pub struct RunAll<W: Workload, I> {
     waiting: VecDeque<Described>,
     next_tag: u64,
     exhausted: bool,
-    refused: VecDeque<(u64, TaskFailure)>,
+    refused: VecDeque<(u64, RunError)>,
     /// Its place among those that wait for queue space, as a stream.
     place: SpacePlace,
 }
@@ -119,7 +119,7 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
         match self.inbox.submit_all(&mut self.waiting) {
             Ok(()) => true,
             // Others fill the queue: what ends will make room.
-            Err(SubmitRefusal::QueueFull { .. }) => false,
+            Err(SubmitErrorKind::QueueFull { .. }) => false,
             Err(refusal) => {
                 self.give_up(&refusal);
                 false
@@ -128,11 +128,11 @@ impl<W: Workload, I: Iterator<Item = Task<W>>> RunAll<W, I> {
     }
 
     /// No more is taken in: what was pulled and not taken ends with the reason, in its turn.
-    fn give_up(&mut self, refusal: &SubmitRefusal) {
+    fn give_up(&mut self, refusal: &SubmitErrorKind) {
         self.exhausted = true;
         let first = self.next_tag - self.waiting.len() as u64;
         let error = task_path::refused(refusal);
-        let failures = (first..self.next_tag).map(|tag| (tag, TaskFailure::refused(tag, error.clone())));
+        let failures = (first..self.next_tag).map(|tag| (tag, RunError::refused(tag, error.clone())));
         self.refused.extend(failures);
         let_go(&mut self.waiting);
     }

@@ -9,10 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_core::{SubmitRefusal, TaskId};
+use plimsoll_core::{SubmitErrorKind, TaskId};
 
 use crate::job::{Job, ReplyChannel, TypedJob};
-use crate::orchestrator::TaskRefused;
+use crate::orchestrator::SubmitError;
 use crate::pipeline::Item;
 use crate::shared::{Shared, quietly};
 use crate::task::{Task, TaskOptions};
@@ -36,7 +36,7 @@ impl<W: Workload> Pending<W> {
         Self { described, job, options }
     }
 
-    fn submit(&mut self, shared: &Shared) -> Result<TaskId, SubmitRefusal> {
+    fn submit(&mut self, shared: &Shared) -> Result<TaskId, SubmitErrorKind> {
         let submitted = task_path::submit_all(shared, &mut self.described)?;
         Ok(submitted.last.expect("one task was submitted"))
     }
@@ -46,12 +46,12 @@ impl<W: Workload> Pending<W> {
         quietly(move || drop(self));
     }
 
-    fn give_back(self, reason: SubmitRefusal) -> TaskRefused<W> {
+    fn give_back(self, reason: SubmitErrorKind) -> SubmitError<W> {
         let Self { described, job, options } = self;
         drop(described);
         let job = Arc::into_inner(job).expect("a refused job is nobody else's");
         let task = Task { input: job.input, references: job.references.into_named(), values: job.values, options };
-        TaskRefused { task: Box::new(task), reason }
+        SubmitError { task: Box::new(task), reason }
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn submit_one<W: Workload>(
     task: Task<W>,
     wait: Wait,
     place: (u64, Option<Item>),
-) -> Result<TaskId, TaskRefused<W>> {
+) -> Result<TaskId, SubmitError<W>> {
     shared.refresh_memory();
     let mut pending = Pending::new(shared, channel, task, place);
     loop {
@@ -73,7 +73,7 @@ pub(crate) fn submit_one<W: Workload>(
             }
             Err(reason) => reason,
         };
-        let waits = matches!(reason, SubmitRefusal::QueueFull { .. });
+        let waits = matches!(reason, SubmitErrorKind::QueueFull { .. });
         if !waits || !task_path::wait_for_queue_space(shared, wait) {
             return Err(pending.give_back(reason));
         }
@@ -102,7 +102,7 @@ impl<W: Workload> SubmitAsync<W> {
 impl<W: Workload> Unpin for SubmitAsync<W> {}
 
 impl<W: Workload> Future for SubmitAsync<W> {
-    type Output = Result<Ticket<W::Output>, TaskRefused<W>>;
+    type Output = Result<Ticket<W::Output>, SubmitError<W>>;
 
     /// # Panics
     /// If it is awaited once more after it has given its answer.
@@ -117,11 +117,11 @@ impl<W: Workload> Future for SubmitAsync<W> {
                     this.place.leave(&this.shared, Took::Space);
                     return Poll::Ready(Ok(Ticket::new(id, &this.channel.reply, &this.shared)));
                 }
-                Err(SubmitRefusal::QueueFull { .. }) if this.place.wait(&this.shared, context) => {
+                Err(SubmitErrorKind::QueueFull { .. }) if this.place.wait(&this.shared, context) => {
                     this.pending = Some(pending);
                     return Poll::Pending;
                 }
-                Err(SubmitRefusal::QueueFull { .. }) => {}
+                Err(SubmitErrorKind::QueueFull { .. }) => {}
                 Err(reason) => {
                     this.place.leave(&this.shared, Took::Nothing);
                     return Poll::Ready(Err(pending.give_back(reason)));

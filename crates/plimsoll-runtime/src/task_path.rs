@@ -29,8 +29,8 @@ use plimsoll_core::scheduler::{
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
-    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec, ValueId,
-    WorkloadId,
+    Ailment, Bytes, DeviceId, Fault, MemoryMoment, Moment, Nanos, SubmitErrorKind, TaskError, TaskId, TaskSpec,
+    ValueId, WorkloadId,
 };
 use smallvec::SmallVec;
 
@@ -40,7 +40,7 @@ use crate::gauge::Gauge;
 use crate::job::{Job, OpenSession, Output, PreparedReference, Ran, ReplyChannel, Runtime, TypedJob};
 use crate::monitor::Guard;
 use crate::nested::Inside;
-use crate::orchestrator::SetRefused;
+use crate::orchestrator::SubmitSetError;
 use crate::pipeline::Item;
 use crate::probe::check;
 use crate::shared::{Shared, Stage, State, drop_quietly, quietly};
@@ -130,7 +130,7 @@ pub(crate) fn describe<W: Workload>(
 pub(crate) type Described = (TaskSpec, Arc<dyn Job>);
 
 /// Submits tasks under one lock, first to last. What is refused, and all behind it, stay in `tasks`.
-pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<Submitted, SubmitRefusal> {
+pub(crate) fn submit_all(shared: &Shared, tasks: &mut VecDeque<Described>) -> Result<Submitted, SubmitErrorKind> {
     let mut submitted = Submitted::default();
     let mut refusal = None;
     let mut state = shared.lock();
@@ -192,7 +192,7 @@ pub(crate) fn submit_set<W: Workload>(
     shared: &Shared,
     channels: &[Arc<ReplyChannel<W>>],
     set: Vec<SetMember<W>>,
-) -> Result<Vec<TaskId>, SetRefused<W>> {
+) -> Result<Vec<TaskId>, SubmitSetError<W>> {
     shared.refresh_memory();
     let mut jobs = Vec::with_capacity(set.len());
     let mut described = Vec::with_capacity(set.len());
@@ -222,7 +222,7 @@ pub(crate) fn submit_set<W: Workload>(
         let task = Task { input: job.input, references: job.references.into_named(), values: job.values, options };
         SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
     });
-    Err(SetRefused { set: members.collect(), reason })
+    Err(SubmitSetError { set: members.collect(), reason })
 }
 
 /// A plan for a set that is about to be handed in. The search is done without the lock.
@@ -722,9 +722,9 @@ pub(crate) fn cancel_all(shared: &Shared, address: usize) {
 }
 
 /// The error of a task that was refused because the orchestrator is closing.
-pub(crate) fn refused(refusal: &SubmitRefusal) -> TaskError {
+pub(crate) fn refused(refusal: &SubmitErrorKind) -> TaskError {
     match refusal {
-        SubmitRefusal::ShuttingDown => TaskError::ShutDown,
+        SubmitErrorKind::ShuttingDown => TaskError::ShutDown,
         other => TaskError::WorkFailed(plimsoll_core::Cause::new(other.clone())),
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll_core::{TaskError, TaskId};
 
 use crate::completions::{CompletionQueue, PROGRESS_WHOLE};
-use crate::job::{Completion, Done, TaskFailure, TaskResult};
+use crate::job::{Completion, Done, RunError, TaskResult};
 use crate::nested;
 use crate::shared::Shared;
 use crate::task_path;
@@ -53,7 +53,7 @@ pub enum WaitError {
     },
     /// It ended without a result.
     #[error(transparent)]
-    Failed(#[from] TaskFailure),
+    Failed(#[from] RunError),
 }
 
 impl<O> Ticket<O> {
@@ -136,11 +136,11 @@ impl<O> Ticket<O> {
     fn give_up_nested(&mut self) -> TaskResult<O> {
         self.cancel();
         self.is_taken = true;
-        Err(TaskFailure::of(self.id, TaskError::NestedWait))
+        Err(RunError::of(self.id, TaskError::NestedWait))
     }
 
     fn no_longer_there(&self) -> TaskResult<O> {
-        Err(TaskFailure::of(self.id, TaskError::ResultTaken))
+        Err(RunError::of(self.id, TaskError::ResultTaken))
     }
 }
 

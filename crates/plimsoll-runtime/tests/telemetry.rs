@@ -8,9 +8,7 @@ use plimsoll_core::event::FaultKind;
 use plimsoll_core::scheduler::{Config, DeviceSpec, Host};
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Moment, Place, Rung, Scheduler, TaskSpec};
 use plimsoll_runtime::telemetry::{Counters, Progress, Snapshot, Summary, TraceWriter};
-use plimsoll_runtime::{
-    Backend, Context, Done, Orchestrator, Reference, Session, Shutdown, Task, TaskFailure, Workload,
-};
+use plimsoll_runtime::{Backend, Context, Done, Orchestrator, Reference, RunError, Session, Shutdown, Task, Workload};
 use serde_json::Value;
 
 const TASKS: u64 = 100;
@@ -63,7 +61,7 @@ impl Session<AddToSum> for Adding {
 
 /// What the callers got, and what the listeners saw.
 struct Seen {
-    results: Vec<Result<Done<u64>, TaskFailure>>,
+    results: Vec<Result<Done<u64>, RunError>>,
     counters: Snapshot,
     progress: Progress,
     trace: Vec<Value>,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::{Bytes, DeviceKind, Fault, MemoryMoment, Nanos};
 use plimsoll_runtime::cpu::CpuBackend;
 use plimsoll_runtime::gauge::{Charge, Gauge};
-use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_readback, check_size};
+use plimsoll_runtime::misuse::{MisuseError, check_launch, check_range, check_readback, check_size};
 use plimsoll_runtime::{
     Backend, Buffer, Device, DeviceFacts, Fence, FenceState, Kicks, Launch, MemoryReading, Nature, Origin, Readback,
     Staged,
@@ -162,7 +162,7 @@ impl Shared {
 
     /// The CPU's buffer inside one of this life.
     fn own<'a>(&self, buffer: &'a Buffer, life: u64) -> Result<&'a Buffer, Fault> {
-        let own = buffer.content::<VirtualBuffer>().ok_or(Misuse::Foreign("buffer"))?;
+        let own = buffer.content::<VirtualBuffer>().ok_or(MisuseError::Foreign("buffer"))?;
         Origin::new(&self.gauge, life).check(&own.origin, "buffer")?;
         Ok(&own.inner)
     }
@@ -381,6 +381,7 @@ impl VirtualDeviceBuilder {
     pub fn build(self) -> VirtualDevice {
         let facts = DeviceFacts {
             key: format!("virtual-{}", self.name),
+            label: self.name.clone(),
             name: self.name,
             kind: self.kind,
             nature: Nature::Virtual,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
 use plimsoll_runtime::gauge::{Charge, Gauge};
-use plimsoll_runtime::misuse::{Misuse, check_launch, check_range, check_readback, check_size};
+use plimsoll_runtime::misuse::{MisuseError, check_launch, check_range, check_readback, check_size};
 use plimsoll_runtime::{Access, Backend, Buffer, Fence, FenceState, Kicks, Launch, Origin, POISON, Readback, Staged};
 use wgpu::{BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
@@ -81,7 +81,7 @@ impl Drop for GpuBuffer {
 impl GpuBuffer {
     /// The buffer as this life of this device knows it, if it is its own and what it holds means something.
     pub(crate) fn of<'a>(buffer: &'a Buffer, origin: &Origin) -> Result<&'a Self, Fault> {
-        let own = buffer.content::<Self>().ok_or(Misuse::Foreign("buffer"))?;
+        let own = buffer.content::<Self>().ok_or(MisuseError::Foreign("buffer"))?;
         origin.check(&own.origin, "buffer")?;
         if own.tainted.load(Relaxed) {
             return Err(Fault::work("earlier work on this buffer failed, so what it holds means nothing"));

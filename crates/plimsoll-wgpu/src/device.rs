@@ -67,6 +67,8 @@ pub(crate) struct Opening {
     pub(crate) record: Record,
     pub(crate) card: Arc<[Arc<Gauge>]>,
     pub(crate) index: usize,
+    /// In its label.
+    pub(crate) number: usize,
     pub(crate) slots: Slots,
     pub(crate) limit: Option<Bytes>,
     pub(crate) answer_timeout: Duration,
@@ -74,11 +76,11 @@ pub(crate) struct Opening {
 
 impl WgpuDevice {
     pub(crate) fn new(opening: Opening) -> Self {
-        let Opening { record, card, index, slots, limit, answer_timeout } = opening;
+        let Opening { record, card, index, number, slots, limit, answer_timeout } = opening;
         let life = Life::begin(&record, answer_timeout);
         let capacity = capacity(life.adapter.as_ref(), &record, card.len(), limit);
         Self {
-            facts: facts(&record, index, card.len(), slots.most),
+            facts: DeviceFacts { label: format!("gpu{number}"), ..facts(&record, index, card.len(), slots.most) },
             width_first: slots.first,
             record,
             gauge: Arc::clone(&card[index]),
@@ -201,6 +203,7 @@ fn facts(record: &Record, index: usize, share: usize, slots: usize) -> DeviceFac
         _ => format!("{} ({} of {share})", record.name, index + 1),
     };
     DeviceFacts {
+        label: String::new(),
         name,
         kind: DeviceKind::Gpu,
         nature: record.nature(),
@@ -229,7 +232,7 @@ mod tests {
     fn of(record: Record) -> WgpuDevice {
         let (card, slots) = (Arc::from([Arc::default()]), Slots { most: 2, first: Some(1) });
         let answer_timeout = Duration::from_secs(60);
-        WgpuDevice::new(Opening { record, card, index: 0, slots, limit: None, answer_timeout })
+        WgpuDevice::new(Opening { record, card, index: 0, number: 0, slots, limit: None, answer_timeout })
     }
 
     fn any_gpu() -> Record {

@@ -29,6 +29,8 @@ pub struct OpenOptions {
     pub slots: Option<usize>,
     /// How long a device may take to answer before it counts as stalled.
     pub answer_timeout: Duration,
+    /// The number in the label of the first of them: 2 for `gpu2`.
+    pub first_number: usize,
 }
 
 impl OpenOptions {
@@ -58,6 +60,13 @@ impl OpenOptions {
         self
     }
 
+    /// These options with the number of the first label.
+    #[must_use]
+    pub fn with_first_number(mut self, number: usize) -> Self {
+        self.first_number = number;
+        self
+    }
+
     /// These options with a limit on how long a device may take to answer.
     #[must_use]
     pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
@@ -68,7 +77,7 @@ impl OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { logical: 1, memory_limit: None, slots: None, answer_timeout: Self::ANSWER_TIMEOUT }
+        Self { logical: 1, memory_limit: None, slots: None, answer_timeout: Self::ANSWER_TIMEOUT, first_number: 0 }
     }
 }
 
@@ -113,6 +122,7 @@ impl FoundGpu {
                 record: self.record.clone(),
                 card: Arc::clone(&card),
                 index,
+                number: options.first_number + index,
                 slots,
                 limit: options.memory_limit,
                 answer_timeout: options.answer_timeout,

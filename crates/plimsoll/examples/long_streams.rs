@@ -7,11 +7,11 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
 
-use plimsoll::Device;
 use plimsoll::frames::{Distributor, DistributorOptions};
 use plimsoll::image::Size;
 use plimsoll::image::frames::stream::pixel_format;
 use plimsoll::image::frames::{Chain, Format, Frame};
+use plimsoll::{Device, Orchestrator};
 use plimsoll_core::Bytes;
 use plimsoll_runtime::cpu::{CpuDevice, memory};
 
@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Sends a stream through a chain; prints what the process holds after each tenth.
 fn is_flat(chain: &str, threads: usize, frames: u64, format: Format) -> Result<bool, Box<dyn Error>> {
     let cpu = Arc::new(CpuDevice::builder().slots(threads).build());
-    let distributor = Distributor::new(vec![Arc::clone(&cpu) as Arc<dyn Device>], DistributorOptions::default())?;
+    let orchestrator = Orchestrator::builder().device(Arc::clone(&cpu) as Arc<dyn Device>).build();
+    let distributor = Distributor::new(orchestrator, DistributorOptions::default());
     let source = (0..frames).map(move |number| Ok::<_, Infallible>(frame(format, number)));
     let (mut held, mut kept) = (Vec::new(), Bytes::ZERO);
     for (number, done) in (1..).zip(distributor.stream(source, &chain.parse::<Chain>()?)) {

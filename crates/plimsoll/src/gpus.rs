@@ -20,10 +20,11 @@ pub(crate) const PARTS_MAX: usize = plimsoll_wgpu::OpenOptions::LOGICAL_LIMIT;
 #[cfg(not(feature = "gpu"))]
 pub(crate) const PARTS_MAX: usize = 16;
 
-/// Opens a card in so many parts under one limit.
+/// Opens a card in so many parts under one limit, labelled from this number on.
 #[cfg(feature = "gpu")]
-pub(crate) fn open(found: &FoundGpu, parts: usize, limit: Option<Bytes>) -> Vec<OpenedPart> {
-    let how = plimsoll_wgpu::OpenOptions::default().with_logical(parts).with_memory_limit(limit);
+pub(crate) fn open(found: &FoundGpu, first: usize, parts: usize, limit: Option<Bytes>) -> Vec<OpenedPart> {
+    let how = plimsoll_wgpu::OpenOptions::default().with_first_number(first).with_logical(parts);
+    let how = how.with_memory_limit(limit);
     let devices = found.devices(&how).into_iter();
     devices.map(|device| (Arc::clone(&device) as Arc<dyn Device>, device.opened())).collect()
 }
@@ -57,7 +58,7 @@ mod none {
         Vec::new()
     }
 
-    pub(crate) fn open(found: &FoundGpu, _: usize, _: Option<Bytes>) -> Vec<super::OpenedPart> {
+    pub(crate) fn open(found: &FoundGpu, _: usize, _: usize, _: Option<Bytes>) -> Vec<super::OpenedPart> {
         match *found {}
     }
 }

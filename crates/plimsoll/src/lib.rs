@@ -49,16 +49,16 @@ mod stop;
 
 pub use device::{Backend, Buffer, Device, DeviceFacts, DeviceStatus};
 pub use machine::{Machine, MachineOptions};
-pub use plimsoll_core::balancer::{Strategy, UnknownStrategy};
+pub use plimsoll_core::balancer::{ParseStrategyError, Strategy};
 pub use plimsoll_core::event::{End, Event, FaultKind, GrantEdge, GrantEnd, What};
 pub use plimsoll_core::grant::Portions;
 pub use plimsoll_core::scheduler::{Candidate, Estimate, Report, Undrained};
 pub use plimsoll_core::task::SessionShape;
 pub use plimsoll_core::{
-    Ailment, Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, GrantId, GrantOwner,
-    GrantPhase, GrantRefusal, GrantRung, GrantStatus, Ladder, MemoryMoment, Moment, Nanos, ParseBytesError, Place,
-    Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, Shortfall, StepRefusal, SubmitRefusal,
-    TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
+    Ailment, Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, GrantError, GrantId,
+    GrantOwner, GrantPhase, GrantRung, GrantStatus, Ladder, MemoryMoment, Moment, Nanos, ParseBytesError, Place,
+    Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, ShortfallError, StepError,
+    SubmitErrorKind, TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
 };
 #[cfg(any(feature = "score", feature = "frames", feature = "pack"))]
 pub use stop::StopSign;
@@ -69,10 +69,10 @@ pub use plimsoll_image as image;
 pub use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
 pub use plimsoll_runtime::telemetry;
 pub use plimsoll_runtime::{
-    Access, Builder, Cancellation, Content, Context, Done, FanOut, Flow, Gathered, Grant, GrantRequest, Held, Inbox,
-    ItemResult, Kernel, Launch, Listener, LockTimes, NotGranted, OnFailure, Orchestrator, Ordered, PendingGrant,
-    Pipeline, Recall, Reference, ReferencePinner, Registered, ResultStream, RunAll, RunPipeline, Session, SetMember,
-    SetRefused, Shutdown, SubmitAsync, Task, TaskFailure, TaskRefused, TaskResult, Ticket, Twin, Value, WaitError,
+    Access, Builder, Cancellation, Content, Context, Done, FanOut, Flow, Gathered, Grant, GrantRequest, GrantWaitError,
+    Held, Inbox, ItemResult, Kernel, Launch, Listener, LockTimes, OnFailure, Orchestrator, Ordered, PendingGrant,
+    Pipeline, Recall, Reference, ReferencePinner, Registered, ResultStream, RunAll, RunError, RunPipeline, Session,
+    SetMember, Shutdown, SubmitAsync, SubmitError, SubmitSetError, Task, TaskResult, Ticket, Twin, Value, WaitError,
     Words, Workload, read_floats, workload,
 };
 

@@ -1,5 +1,5 @@
 //! The devices of this machine, opened as somebody asked: the CPU first, then each GPU or its logical parts.
-//! Never fails: a GPU that cannot be opened is a [`Problem`] to show and stays a device; work goes to the others until it
+//! Never fails: a GPU that cannot be opened is a [`MachineError`] to show and stays a device; work goes to the others until it
 //! can, which the scheduler tries again and again.
 //! Invariant: a device keeps its name whether or not the devices before it could be opened or are used.
 
@@ -38,7 +38,7 @@ pub struct Machine {
     /// What each of `devices` is called, in the same order.
     pub names: Vec<DeviceName>,
     /// What did not go as asked. Nothing here stops the work.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<MachineError>,
 }
 
 impl fmt::Debug for Machine {
@@ -50,7 +50,7 @@ impl fmt::Debug for Machine {
 /// Something about the machine that its user should hear of.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum MachineError {
     /// A GPU is there and cannot be used yet.
     #[error("{name} ({card}) could not be opened and is tried again later: {fault}")]
     NotOpened {
@@ -104,7 +104,7 @@ pub struct Survey {
     /// The CPU, then every GPU, those that are not used included.
     pub devices: Vec<Listed>,
     /// What did not go as asked. GPUs that could not be opened are in `devices`.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<MachineError>,
 }
 
 impl Machine {
@@ -115,7 +115,7 @@ impl Machine {
         for Part { name, device, opened, .. } in plan.open(options, |card| card.asked_for) {
             if let Err(fault) = opened {
                 let card = device.facts().name.clone();
-                machine.problems.push(Problem::NotOpened { name, card, fault });
+                machine.problems.push(MachineError::NotOpened { name, card, fault });
             }
             machine.devices.push(device);
             machine.names.push(name);
@@ -175,7 +175,7 @@ impl Plan {
         Self { parts, cards: (0..).zip(found.into_iter().take(room)).map(card).collect(), left_out }
     }
 
-    fn problems(&self, options: &MachineOptions) -> Vec<Problem> {
+    fn problems(&self, options: &MachineOptions) -> Vec<MachineError> {
         let gpus = self.cards.len() as u16 * self.parts;
         let is_there = |name| match name {
             DeviceName::Cpu => true,
@@ -183,8 +183,8 @@ impl Plan {
             DeviceName::Gpu(number) => number < gpus || options.gpus == GpuUse::None,
         };
         let nobody = options.memory_limit.names().filter(|name| !is_there(*name));
-        let too_many = (self.left_out > 0).then_some(Problem::TooMany { left_out: self.left_out });
-        nobody.map(|name| Problem::NoSuchDevice { name }).chain(too_many).collect()
+        let too_many = (self.left_out > 0).then_some(MachineError::TooMany { left_out: self.left_out });
+        nobody.map(|name| MachineError::NoSuchDevice { name }).chain(too_many).collect()
     }
 
     fn open(&self, options: &MachineOptions, wanted: impl Fn(&Card) -> bool) -> Vec<Part> {
@@ -214,7 +214,7 @@ impl Card {
         let names = (self.first..self.first + parts).map(DeviceName::Gpu);
         // One card is opened with one limit for all its parts: the lowest keeps every promise.
         let limit = names.clone().filter_map(|name| options.memory_limit.of(name)).min();
-        let opened = gpus::open(&self.found, usize::from(parts), limit);
+        let opened = gpus::open(&self.found, self.first.into(), usize::from(parts), limit);
         names
             .zip(opened)
             .map(|(name, (device, opened))| Part { name, asked_for: self.asked_for, device, opened })
@@ -257,7 +257,7 @@ mod tests {
     fn a_limit_for_a_device_that_is_not_there_is_told() {
         let options = MachineOptions { memory_limit: "gpu99=1GiB".parse().unwrap(), ..MachineOptions::default() };
         let machine = Machine::open(&options);
-        assert!(matches!(machine.problems[..], [Problem::NoSuchDevice { name: DeviceName::Gpu(99) }]));
+        assert!(matches!(machine.problems[..], [MachineError::NoSuchDevice { name: DeviceName::Gpu(99) }]));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! A sign that work is to stop, raised from another thread or a signal handler.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -27,11 +26,6 @@ impl StopSign {
     /// Whether it was asked to.
     pub fn is_raised(&self) -> bool {
         self.0.raised.load(Ordering::Acquire)
-    }
-
-    /// Waits until it is. One waiter at a time.
-    pub(crate) async fn raised(&self) {
-        poll_fn(|context| self.poll_raised(context)).await;
     }
 
     /// Whether it is; wakes the waiter when it will be. One waiter at a time.

@@ -3,7 +3,7 @@
 //! Invariant: with one flipped bit anywhere in it, it is refused; it is never passed over.
 
 use super::Filter;
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 use crate::zstd::frame;
 
 /// The skippable kind of the record.
@@ -31,7 +31,7 @@ pub(crate) fn read(kind: u8, payload: &[u8], at: u64) -> Result<Option<Filter>, 
     if !is_signed && (kind != KIND || payload.len() != BYTES) {
         return Ok(None);
     }
-    let damaged = || UnpackError::damaged(at, Damage::FilterRecord);
+    let damaged = || UnpackError::damaged(at, DamageError::FilterRecord);
     if kind != KIND || !is_signed || payload.len() != BYTES {
         return Err(damaged());
     }

@@ -1,7 +1,7 @@
 //! The headers of members: ours, BGZF's and anybody's. Layouts are those of RFC 1952 and the SAM specification.
 //! Never trusts a length: it only says what the file says.
 
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 
 /// The first bytes of a member: its number and the only method there is.
 pub(crate) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
@@ -62,12 +62,12 @@ pub(crate) enum Read {
 
 /// Reads the header of a member from what is there of it.
 pub(crate) fn read(bytes: &[u8], at: u64) -> Result<Read, UnpackError> {
-    let wrong = |what| UnpackError::damaged(at, Damage::Field(what));
+    let wrong = |what| UnpackError::damaged(at, DamageError::Field(what));
     if bytes.len() < FIXED {
         return Ok(Read::NeedsMore);
     }
     if bytes[..3] != MAGIC {
-        return Err(UnpackError::damaged(at, Damage::NoBeginning("gzip member")));
+        return Err(UnpackError::damaged(at, DamageError::NoBeginning("gzip member")));
     }
     let flags = bytes[3];
     if flags & FLAGS_RESERVED != 0 {
@@ -101,7 +101,7 @@ pub(crate) fn read(bytes: &[u8], at: u64) -> Result<Read, UnpackError> {
 }
 
 fn sized(bytes: &[u8], extra: &[u8], length: usize, at: u64) -> Result<MemberSize, UnpackError> {
-    let wrong = |what| Err(UnpackError::damaged(at, Damage::Field(what)));
+    let wrong = |what| Err(UnpackError::damaged(at, DamageError::Field(what)));
     let mut rest = extra;
     while let [one, other, low, high, after @ ..] = rest {
         let bytes_of = usize::from(u16::from_le_bytes([*low, *high]));

@@ -4,7 +4,7 @@
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 
 use super::header::{self, BGZF_HEADER, BGZF_RAW, OUR_HEADER, TRAILER};
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 
 /// Packs members.
 pub(crate) struct MemberPacker {
@@ -79,20 +79,20 @@ impl MemberUnpacker {
         let got = match self.0.deflate_decompress(body, into) {
             Ok(got) => got,
             Err(DecompressionError::BadData) => {
-                return Err(UnpackError::damaged(at, Damage::Content("not deflated data".to_owned())));
+                return Err(UnpackError::damaged(at, DamageError::Content("not deflated data".to_owned())));
             }
             Err(DecompressionError::InsufficientSpace) => {
                 let said = into.len() as u64;
-                return Err(UnpackError::damaged(at, Damage::Length { said, got: said + 1 }));
+                return Err(UnpackError::damaged(at, DamageError::Length { said, got: said + 1 }));
             }
         };
         let crc = u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]);
         let said = u32::from_le_bytes([trailer[4], trailer[5], trailer[6], trailer[7]]);
         if got != into.len() || said as usize != got {
-            return Err(UnpackError::damaged(at, Damage::Length { said: u64::from(said), got: got as u64 }));
+            return Err(UnpackError::damaged(at, DamageError::Length { said: u64::from(said), got: got as u64 }));
         }
         if libdeflater::crc32(into) != crc {
-            return Err(UnpackError::damaged(at, Damage::Checksum));
+            return Err(UnpackError::damaged(at, DamageError::Checksum));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use libdeflater::Crc;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 use super::header::{self, TRAILER};
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 
 /// Window of every deflate stream, as a power of two.
 const WINDOW_BITS: u8 = 15;
@@ -106,7 +106,7 @@ impl MemberStream {
         into.truncate(start + gave);
         self.crc.update(&into[start..]);
         self.raw += gave as u64;
-        let wrong = |what: &str| UnpackError::damaged(self.at, Damage::Content(what.to_owned()));
+        let wrong = |what: &str| UnpackError::damaged(self.at, DamageError::Content(what.to_owned()));
         match status.map_err(|error| wrong(error.as_str()))? {
             Status::StreamEnd => self.state = State::Trailer,
             Status::Ok | Status::BufError if took == 0 && gave == 0 => return Err(wrong("it leads nowhere")),
@@ -124,10 +124,10 @@ impl MemberStream {
         self.partial.clear();
         let said = u32::from_le_bytes([l0, l1, l2, l3]);
         if said != self.raw as u32 {
-            return Err(UnpackError::damaged(self.member_at, Damage::Length { said: said.into(), got: self.raw }));
+            return Err(UnpackError::damaged(self.member_at, DamageError::Length { said: said.into(), got: self.raw }));
         }
         if u32::from_le_bytes([c0, c1, c2, c3]) != self.crc.sum() {
-            return Err(UnpackError::damaged(self.member_at, Damage::Checksum));
+            return Err(UnpackError::damaged(self.member_at, DamageError::Checksum));
         }
         self.state = State::Header { is_first: false };
         Ok(took)
@@ -136,7 +136,7 @@ impl MemberStream {
     fn padding(&self, bytes: &[u8]) -> Result<usize, UnpackError> {
         match bytes.iter().position(|&byte| byte != 0) {
             None => Ok(bytes.len()),
-            Some(at) => Err(UnpackError::damaged(self.at + at as u64, Damage::NoBeginning("gzip member"))),
+            Some(at) => Err(UnpackError::damaged(self.at + at as u64, DamageError::NoBeginning("gzip member"))),
         }
     }
 }

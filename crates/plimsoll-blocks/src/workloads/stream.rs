@@ -116,7 +116,7 @@ impl PartSession {
             } else if read == 0 {
                 return Err(UnpackError::damaged(
                     at,
-                    crate::Damage::Content("a frame ends before its last block".to_owned()),
+                    crate::DamageError::Content("a frame ends before its last block".to_owned()),
                 ));
             }
             if into.len() >= ROOM {

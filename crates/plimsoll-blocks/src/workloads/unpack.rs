@@ -4,7 +4,7 @@
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 use crate::gzip::member::MemberUnpacker;
 use crate::pool::{Pool, PooledBytes};
 use crate::scan::{Content, MemberPlace, Whole};
@@ -67,7 +67,7 @@ impl UnpackSession {
                 self.frames.whole(&piece.bytes, piece.at, piece.raw_max, out.vec_mut())?;
                 let got = out.len() as u64;
                 if let Some(said) = raw.filter(|said| *said != got) {
-                    return Err(UnpackError::damaged(piece.at, Damage::Length { said, got }));
+                    return Err(UnpackError::damaged(piece.at, DamageError::Length { said, got }));
                 }
             }
             Content::Members(places) => self.members(piece, places, out.filled_to(piece.raw_max))?,

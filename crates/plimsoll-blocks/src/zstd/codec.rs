@@ -4,7 +4,7 @@
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
 use zstd_sys::ZSTD_ErrorCode;
 
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 use crate::options::Recipe;
 
 /// The largest window that is decoded: what `zstd -d` takes without being told more.
@@ -105,11 +105,11 @@ fn damage(at: u64, code: usize) -> UnpackError {
     const WINDOW: usize = ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge as usize;
     // The library counts its errors down from the largest number.
     match code.wrapping_neg() {
-        CHECKSUM => UnpackError::damaged(at, Damage::Checksum),
+        CHECKSUM => UnpackError::damaged(at, DamageError::Checksum),
         WINDOW => UnpackError::Unsupported {
             at,
             needs: format!("a window of more than {} MiB", (1_u64 << WINDOW_LOG_MAX) >> 20),
         },
-        _ => UnpackError::damaged(at, Damage::Content(name(code))),
+        _ => UnpackError::damaged(at, DamageError::Content(name(code))),
     }
 }

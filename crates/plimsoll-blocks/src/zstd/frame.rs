@@ -1,7 +1,7 @@
 //! The headers of frames and blocks: where a frame ends and how much it can give at the most, without decoding it.
 //! Never trusts a length: it only says what the file says. Layouts are those of RFC 8878.
 
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 
 /// The bytes at the start of a zstd frame, read as little-endian.
 pub(crate) const MAGIC: u32 = 0xfd2f_b528;
@@ -67,7 +67,7 @@ pub(crate) fn header_length(descriptor: u8) -> usize {
 
 /// Reads the header of a zstd frame, which is whole.
 pub(crate) fn header(bytes: &[u8], at: u64) -> Result<FrameHeader, UnpackError> {
-    let wrong = |what| UnpackError::damaged(at, Damage::Field(what));
+    let wrong = |what| UnpackError::damaged(at, DamageError::Field(what));
     let descriptor = bytes[4];
     if descriptor & 0b1000 != 0 {
         return Err(wrong("a reserved bit of the frame's header is set"));
@@ -106,7 +106,7 @@ pub(crate) struct BlockHeader {
 
 /// Reads the header of a block.
 pub(crate) fn block(bytes: [u8; BLOCK_HEADER], at: u64) -> Result<BlockHeader, UnpackError> {
-    let wrong = |what| Err(UnpackError::damaged(at, Damage::Field(what)));
+    let wrong = |what| Err(UnpackError::damaged(at, DamageError::Field(what)));
     let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]);
     let size = word >> 3;
     if u64::from(size) > BLOCK_MAX {

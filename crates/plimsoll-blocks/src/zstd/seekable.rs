@@ -2,7 +2,7 @@
 //! Never believed alone: whoever reads by it compares it with what the frames say of themselves.
 
 use super::frame::{self, u32_at};
-use crate::error::{Damage, UnpackError};
+use crate::error::{DamageError, UnpackError};
 
 /// The skippable kind that seek tables have.
 pub(crate) const KIND: u8 = 0xe;
@@ -47,7 +47,7 @@ pub(crate) fn bytes_from_footer(footer: &[u8]) -> Option<u64> {
 
 /// Reads what a skippable frame of this kind holds.
 pub(crate) fn read(payload: &[u8], at: u64) -> Result<Vec<FrameSize>, UnpackError> {
-    let wrong = || UnpackError::damaged(at, Damage::SeekTable);
+    let wrong = || UnpackError::damaged(at, DamageError::SeekTable);
     let footer = payload.len().checked_sub(FOOTER).map(|start| &payload[start..]).ok_or_else(wrong)?;
     let said = bytes_from_footer(footer).ok_or_else(wrong)?;
     if said != (payload.len() + frame::SKIPPABLE_HEADER) as u64 || footer[4] & 0x7c != 0 {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plimsoll::frames::{Distributor, DistributorOptions};
 use plimsoll::image::Size;
 use plimsoll::image::frames::{Chain, Colour, Format, Frame, Range};
-use plimsoll::{Device, Strategy};
+use plimsoll::{Device, Orchestrator, Strategy};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 const PACES_MS: [u64; 3] = [40, 20, 10];
@@ -42,9 +42,9 @@ fn run(strategy: Strategy, paces: &[u64], frames: u64) -> (f64, Vec<String>) {
         Arc::new(device) as Arc<dyn Device>
     };
     let devices: Vec<_> = paces.iter().enumerate().map(device).collect();
-    let weights = vec![(0, 1.0), (1, 2.0), (2, 4.0)];
-    let options = DistributorOptions { strategy, weights, ..DistributorOptions::default() };
-    let distributor = Distributor::new(devices, options).expect("there are devices");
+    let described = Orchestrator::builder().devices(devices).strategy(strategy);
+    let described = described.weight(0, 1.0).weight(1, 2.0).weight(2, 4.0);
+    let distributor = Distributor::new(described.build(), DistributorOptions::default());
     let chain: Chain = "crop=8x8".parse().expect("a chain");
     let format = Format::new(Size { width: 16, height: 16 }, 8, Colour::Mono(Range::Full)).expect("a format");
     let all = (0..frames).map(move |number| Frame::new(format, vec![number as u8; 256]));

@@ -3,8 +3,11 @@
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;
+#[cfg(feature = "frames")]
 pub(crate) mod frames;
+#[cfg(feature = "pack")]
 pub(crate) mod pack;
 pub(crate) mod profile;
+#[cfg(feature = "score")]
 pub(crate) mod score;
 pub(crate) mod sim;

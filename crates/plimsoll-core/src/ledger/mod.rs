@@ -16,7 +16,7 @@ pub struct LeaseId {
 
 /// Why bytes were not promised.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Shortfall {
+pub enum ShortfallError {
     /// More than the device will ever have for us: choose another rung or device.
     #[error("{wanted} never fits under the line of {line} on {device}")]
     NeverFits {
@@ -53,7 +53,7 @@ pub enum Shortfall {
     },
 }
 
-impl Shortfall {
+impl ShortfallError {
     /// Whether the same bytes may be had later.
     pub fn may_pass(&self) -> bool {
         !matches!(self, Self::NeverFits { .. })
@@ -79,7 +79,7 @@ pub enum Holder {
 /// The lease was already returned.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this lease was already returned")]
-pub struct AlreadyReturned;
+pub struct AlreadyReturnedError;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
@@ -276,25 +276,25 @@ impl Ledger {
     ///
     /// # Errors
     /// Why they could not.
-    pub fn check(&self, device: DeviceId, wanted: Bytes) -> Result<(), Shortfall> {
+    pub fn check(&self, device: DeviceId, wanted: Bytes) -> Result<(), ShortfallError> {
         let account = self.account(device);
         if wanted > account.ceiling {
-            return Err(Shortfall::NeverFits { device, wanted, line: account.ceiling });
+            return Err(ShortfallError::NeverFits { device, wanted, line: account.ceiling });
         }
         let free = account.unpromised() - account.kept;
         if wanted > free {
-            return Err(Shortfall::NotNow { device, wanted, free });
+            return Err(ShortfallError::NotNow { device, wanted, free });
         }
         Ok(())
     }
 
-    fn check_grant(&self, device: DeviceId, wanted: Bytes) -> Result<(), Shortfall> {
+    fn check_grant(&self, device: DeviceId, wanted: Bytes) -> Result<(), ShortfallError> {
         let account = self.account(device);
         if wanted > account.ceiling {
-            return Err(Shortfall::NeverFits { device, wanted, line: account.ceiling });
+            return Err(ShortfallError::NeverFits { device, wanted, line: account.ceiling });
         }
         if wanted > account.unpromised() {
-            return Err(Shortfall::NotNow { device, wanted, free: account.unpromised() });
+            return Err(ShortfallError::NotNow { device, wanted, free: account.unpromised() });
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Why they do not fit.
-    pub fn reserve(&mut self, device: DeviceId, bytes: Bytes) -> Result<LeaseId, Shortfall> {
+    pub fn reserve(&mut self, device: DeviceId, bytes: Bytes) -> Result<LeaseId, ShortfallError> {
         self.check(device, bytes)?;
         Ok(self.enter(smallvec![(device, bytes)], Holder::Own))
     }
@@ -312,7 +312,7 @@ impl Ledger {
     ///
     /// # Errors
     /// The first device on which they do not fit.
-    pub fn reserve_all(&mut self, portions: &[(DeviceId, Bytes)], holder: Holder) -> Result<LeaseId, Shortfall> {
+    pub fn reserve_all(&mut self, portions: &[(DeviceId, Bytes)], holder: Holder) -> Result<LeaseId, ShortfallError> {
         let portions = crate::grant::summed(portions);
         portions.iter().try_for_each(|&(device, bytes)| self.check_grant(device, bytes))?;
         Ok(self.enter(portions.into_iter().collect(), holder))
@@ -322,7 +322,7 @@ impl Ledger {
     ///
     /// # Errors
     /// The first device on which that does not fit.
-    pub fn extend(&mut self, lease: LeaseId, portions: &[(DeviceId, Bytes)]) -> Result<(), Shortfall> {
+    pub fn extend(&mut self, lease: LeaseId, portions: &[(DeviceId, Bytes)]) -> Result<(), ShortfallError> {
         let more = |ledger: &Self, (device, bytes): (DeviceId, Bytes)| (device, bytes - ledger.held(lease, device));
         let more: Portions = portions.iter().map(|&portion| more(self, portion)).collect();
         let more = crate::grant::summed(&more);
@@ -369,10 +369,10 @@ impl Ledger {
     /// Takes a lease back.
     ///
     /// # Errors
-    /// [`AlreadyReturned`] if it was: the book does not change.
-    pub fn release(&mut self, lease: LeaseId) -> Result<(), AlreadyReturned> {
-        let entry = self.live(lease).ok_or(AlreadyReturned)?;
-        let portions = entry.portions.take().ok_or(AlreadyReturned)?;
+    /// [`AlreadyReturnedError`] if it was: the book does not change.
+    pub fn release(&mut self, lease: LeaseId) -> Result<(), AlreadyReturnedError> {
+        let entry = self.live(lease).ok_or(AlreadyReturnedError)?;
+        let portions = entry.portions.take().ok_or(AlreadyReturnedError)?;
         entry.generation = entry.generation.wrapping_add(1);
         let holder = entry.holder;
         self.vacant.push(lease.index);
@@ -442,9 +442,9 @@ mod tests {
         let mut ledger = two_devices(100);
         let first = ledger.reserve(A, Bytes(60)).unwrap();
         ledger.release(first).unwrap();
-        assert_eq!(ledger.release(first), Err(AlreadyReturned));
+        assert_eq!(ledger.release(first), Err(AlreadyReturnedError));
         let second = ledger.reserve(A, Bytes(70)).unwrap();
-        assert_eq!(ledger.release(first), Err(AlreadyReturned), "an old id never means a new lease");
+        assert_eq!(ledger.release(first), Err(AlreadyReturnedError), "an old id never means a new lease");
         assert_eq!(ledger.promised(A), Bytes(70));
         ledger.release(second).unwrap();
         assert_eq!(ledger.leases(), 0);
@@ -465,10 +465,10 @@ mod tests {
         let mut ledger = two_devices(100);
         ledger.set_line(B, Bytes(10), Bytes(10));
         let refused = ledger.reserve_all(&[(A, Bytes(50)), (B, Bytes(20))], Holder::Grant);
-        assert!(matches!(refused, Err(Shortfall::NeverFits { device: B, .. })));
+        assert!(matches!(refused, Err(ShortfallError::NeverFits { device: B, .. })));
         assert_eq!(ledger.promised(A), Bytes::ZERO);
         let twice = ledger.reserve_all(&[(A, Bytes(60)), (A, Bytes(60))], Holder::Grant);
-        assert!(matches!(twice, Err(Shortfall::NeverFits { device: A, wanted: Bytes(120), .. })));
+        assert!(matches!(twice, Err(ShortfallError::NeverFits { device: A, wanted: Bytes(120), .. })));
     }
 
     #[test]
@@ -476,23 +476,23 @@ mod tests {
         let mut ledger = two_devices(100);
         let lease = ledger.reserve(A, Bytes(80)).unwrap();
         ledger.set_line(A, Bytes(50), Bytes(100));
-        assert!(matches!(ledger.check(A, Bytes(90)), Err(Shortfall::NotNow { .. })), "the line may rise again");
-        assert!(matches!(ledger.check(A, Bytes(101)), Err(Shortfall::NeverFits { .. })));
-        assert!(matches!(ledger.reserve(A, Bytes(1)), Err(Shortfall::NotNow { free: Bytes::ZERO, .. })));
+        assert!(matches!(ledger.check(A, Bytes(90)), Err(ShortfallError::NotNow { .. })), "the line may rise again");
+        assert!(matches!(ledger.check(A, Bytes(101)), Err(ShortfallError::NeverFits { .. })));
+        assert!(matches!(ledger.reserve(A, Bytes(1)), Err(ShortfallError::NotNow { free: Bytes::ZERO, .. })));
         ledger.release(lease).unwrap();
         assert!(ledger.reserve(A, Bytes(50)).is_ok());
     }
 
     #[test]
     fn an_unknown_device_has_no_room() {
-        assert!(matches!(Ledger::default().check(DeviceId(9), Bytes(1)), Err(Shortfall::NeverFits { .. })));
+        assert!(matches!(Ledger::default().check(DeviceId(9), Bytes(1)), Err(ShortfallError::NeverFits { .. })));
     }
 
     #[test]
     fn what_is_kept_is_promised_to_grants_only() {
         let mut ledger = two_devices(100);
         ledger.keep(A, Bytes(70));
-        assert!(matches!(ledger.check(A, Bytes(31)), Err(Shortfall::NotNow { free: Bytes(30), .. })));
+        assert!(matches!(ledger.check(A, Bytes(31)), Err(ShortfallError::NotNow { free: Bytes(30), .. })));
         assert!(ledger.reserve(A, Bytes(30)).is_ok());
         assert!(ledger.reserve(A, Bytes(1)).is_err());
         assert_eq!((ledger.free(A), ledger.unpromised(A)), (Bytes::ZERO, Bytes(70)));
@@ -518,7 +518,7 @@ mod tests {
         let mut ledger = two_devices(100);
         let lease = ledger.reserve_all(&[(A, Bytes(40))], Holder::Program).unwrap();
         let refused = ledger.extend(lease, &[(A, Bytes(50)), (B, Bytes(101))]);
-        assert!(matches!(refused, Err(Shortfall::NeverFits { device: B, .. })));
+        assert!(matches!(refused, Err(ShortfallError::NeverFits { device: B, .. })));
         assert_eq!((ledger.promised(A), ledger.promised(B)), (Bytes(40), Bytes::ZERO));
         ledger.extend(lease, &[(A, Bytes(30)), (B, Bytes(60))]).unwrap();
         assert_eq!((ledger.held(lease, A), ledger.held(lease, B)), (Bytes(40), Bytes(60)), "nothing is taken away");

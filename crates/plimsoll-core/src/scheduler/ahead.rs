@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::choose::{Assessed, UNKNOWN_RUN};
 use super::state::{Phase, Planned, TaskState};
 use super::{Host, Scheduler};
-use crate::error::SubmitRefusal;
+use crate::error::SubmitErrorKind;
 use crate::lookahead::{self, Budget, KnownDevice, KnownTask, Plan};
 use crate::task::{Priority, TaskSpec};
 use crate::{DeviceId, DeviceKind, DeviceSet, Moment, Nanos, Quality, TaskId, WorkloadId};
@@ -41,7 +41,7 @@ pub struct SetTask<J> {
 }
 
 /// The reason why a set was refused, and the set.
-pub type RefusedSet<J> = (SubmitRefusal, Vec<SetTask<J>>);
+pub type RefusedSet<J> = (SubmitErrorKind, Vec<SetTask<J>>);
 
 /// Names a set that is under way.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl<H: Host> Scheduler<H> {
     ) -> Result<Vec<TaskId>, RefusedSet<H::Job>> {
         let space = self.config.queue_limit - self.tasks.len().min(self.config.queue_limit);
         let refusal = set.iter().find_map(|task| self.may_enter(&task.spec).err());
-        let full = (set.len() > space).then_some(SubmitRefusal::QueueFull { limit: self.config.queue_limit });
+        let full = (set.len() > space).then_some(SubmitErrorKind::QueueFull { limit: self.config.queue_limit });
         if let Some(refusal) = refusal.or(full) {
             return Err((refusal, set));
         }

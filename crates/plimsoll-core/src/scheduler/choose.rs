@@ -12,7 +12,7 @@ use super::{Host, Scheduler};
 use crate::balancer::{Offer, Offers, Strategy};
 use crate::error::Refusal;
 use crate::health::{Ailment, Health};
-use crate::ledger::Shortfall;
+use crate::ledger::ShortfallError;
 use crate::residency::{PreparedKey, Presence};
 use crate::sessions::SessionKey;
 use crate::task::TaskSpec;
@@ -480,7 +480,7 @@ impl<H: Host> Scheduler<H> {
         }
         let ceiling = self.ledger.ceiling(device);
         if wanted > ceiling {
-            return Err(Refusal::DoesNotFit(Shortfall::NeverFits { device, wanted, line: ceiling }));
+            return Err(Refusal::DoesNotFit(ShortfallError::NeverFits { device, wanted, line: ceiling }));
         }
         if wanted <= self.ledger.free(device) || self.shortfall(device, spec, rung).is_none() {
             return Ok(None);

@@ -21,9 +21,9 @@ use super::{Discards, Host, Scheduler};
 use crate::arbiter;
 use crate::event::{GrantEdge, GrantEnd, What};
 use crate::grant::{
-    GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, GrantSpec, GrantStatus, Portions, StepRefusal, bytes_on,
+    GrantError, GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec, GrantStatus, Portions, StepError, bytes_on,
 };
-use crate::ledger::{Holder, Shortfall};
+use crate::ledger::{Holder, ShortfallError};
 use crate::{Bytes, DeviceId, Moment, Nanos, Priority};
 use book::Receding;
 
@@ -72,7 +72,7 @@ pub enum GrantNews<H: Host> {
         /// Which.
         grant: GrantId,
         /// Why.
-        refusal: GrantRefusal,
+        refusal: GrantError,
     },
 }
 
@@ -81,7 +81,7 @@ impl<H: Host> Scheduler<H> {
     ///
     /// # Errors
     /// Why it cannot be given at all, or not now if it has no patience.
-    pub fn request(&mut self, now: Moment, mut spec: GrantSpec) -> Result<GrantId, GrantRefusal> {
+    pub fn request(&mut self, now: Moment, mut spec: GrantSpec) -> Result<GrantId, GrantError> {
         self.may_request(&spec)?;
         spec.ladder.iter_mut().for_each(|rung| *rung = GrantRung::new(rung.portions()).with_quality(rung.quality));
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
@@ -90,7 +90,7 @@ impl<H: Host> Scheduler<H> {
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });
         self.give_out(now);
         if waits_until.is_some_and(|until| until <= now) && self.is_waiting(id) {
-            let refusal = GrantRefusal::NotInTime(self.shortage(id));
+            let refusal = GrantError::NotInTime(self.shortage(id));
             self.end_grant(now, id, GrantEnd::Refused);
             self.memory_freed(now);
             return Err(refusal);
@@ -98,27 +98,31 @@ impl<H: Host> Scheduler<H> {
         Ok(id)
     }
 
-    fn may_request(&self, spec: &GrantSpec) -> Result<(), GrantRefusal> {
+    fn may_request(&self, spec: &GrantSpec) -> Result<(), GrantError> {
         let (rungs, limit) = (spec.ladder.len(), GrantSpec::RUNGS_MAX);
         if rungs == 0 || rungs > limit {
-            return Err(GrantRefusal::BadLadder { rungs, limit });
+            return Err(GrantError::BadLadder { rungs, limit });
         }
         if !self.accepting {
-            return Err(GrantRefusal::ShuttingDown);
+            return Err(GrantError::ShuttingDown);
         }
         if self.grants.all.len() >= GRANTS_MAX {
-            return Err(GrantRefusal::TooMany { limit: GRANTS_MAX });
+            return Err(GrantError::TooMany { limit: GRANTS_MAX });
         }
         match spec.ladder.iter().map(|rung| self.never_fits(rung)).reduce(|above, below| above.and(below)).flatten() {
-            Some(shortfall) => Err(GrantRefusal::NeverFits(shortfall)),
+            Some(shortfall) => Err(GrantError::NeverFits(shortfall)),
             None => Ok(()),
         }
     }
 
     /// Where a rung is more than its device will ever have for us.
-    fn never_fits(&self, rung: &GrantRung) -> Option<Shortfall> {
+    fn never_fits(&self, rung: &GrantRung) -> Option<ShortfallError> {
         let too_large = rung.portions().iter().find(|(device, wanted)| *wanted > self.ledger.ceiling(*device));
-        too_large.map(|&(device, wanted)| Shortfall::NeverFits { device, wanted, line: self.ledger.ceiling(device) })
+        too_large.map(|&(device, wanted)| ShortfallError::NeverFits {
+            device,
+            wanted,
+            line: self.ledger.ceiling(device),
+        })
     }
 
     /// Promises bytes of several devices to somebody in this process, at once or not at all: before everything that
@@ -127,7 +131,11 @@ impl<H: Host> Scheduler<H> {
     ///
     /// # Errors
     /// Where and why they do not fit.
-    pub fn lease(&mut self, now: Moment, portions: &[(DeviceId, Bytes)]) -> Result<(GrantId, Discards<H>), Shortfall> {
+    pub fn lease(
+        &mut self,
+        now: Moment,
+        portions: &[(DeviceId, Bytes)],
+    ) -> Result<(GrantId, Discards<H>), ShortfallError> {
         let ladder = vec![GrantRung::new(portions)];
         let spec = GrantSpec {
             priority: Priority::Critical,
@@ -135,16 +143,16 @@ impl<H: Host> Scheduler<H> {
             ..GrantSpec::new(GrantOwner::Caller, ladder)
         };
         let id = self.request(now, spec).map_err(|refusal| match refusal {
-            GrantRefusal::NeverFits(shortfall) | GrantRefusal::NotInTime(shortfall) => shortfall,
+            GrantError::NeverFits(shortfall) | GrantError::NotInTime(shortfall) => shortfall,
             // None left to give, or nobody there to give: as if the devices were full.
             _ => self.nothing_left(portions),
         })?;
         Ok((id, self.take_granted(id)))
     }
 
-    fn nothing_left(&self, portions: &[(DeviceId, Bytes)]) -> Shortfall {
+    fn nothing_left(&self, portions: &[(DeviceId, Bytes)]) -> ShortfallError {
         let device = portions.first().map_or(DeviceId(0), |(device, _)| *device);
-        Shortfall::NotNow { device, wanted: bytes_on(portions, device), free: Bytes::ZERO }
+        ShortfallError::NotNow { device, wanted: bytes_on(portions, device), free: Bytes::ZERO }
     }
 
     /// The discards of a grant that was given a moment ago, out of the news.
@@ -211,12 +219,12 @@ impl<H: Host> Scheduler<H> {
     pub fn refuse_waiting_grants(&mut self, now: Moment) {
         let waiting: Vec<GrantId> = self.grants.waiting.iter().map(|(_, id)| *id).collect();
         for id in waiting {
-            self.refuse_grant(now, id, GrantRefusal::ShuttingDown);
+            self.refuse_grant(now, id, GrantError::ShuttingDown);
         }
         self.memory_freed(now);
     }
 
-    fn refuse_grant(&mut self, now: Moment, id: GrantId, refusal: GrantRefusal) {
+    fn refuse_grant(&mut self, now: Moment, id: GrantId, refusal: GrantError) {
         self.end_grant(now, id, GrantEnd::Refused);
         self.grants.news.push(GrantNews::Refused { grant: id, refusal });
     }
@@ -281,30 +289,30 @@ impl<H: Host> Scheduler<H> {
     ///
     /// # Errors
     /// Why it cannot, or where it does not fit now.
-    pub fn begin_step(&mut self, now: Moment, id: GrantId, rung: usize) -> Result<Discards<H>, StepRefusal> {
-        let grant = self.grants.get(id).ok_or(StepRefusal::NotHeld)?;
+    pub fn begin_step(&mut self, now: Moment, id: GrantId, rung: usize) -> Result<Discards<H>, StepError> {
+        let grant = self.grants.get(id).ok_or(StepError::NotHeld)?;
         if grant.phase != GrantPhase::Held {
-            return Err(StepRefusal::NotHeld);
+            return Err(StepError::NotHeld);
         }
         if rung >= grant.spec.ladder.len() {
-            return Err(StepRefusal::NoStep { rung });
+            return Err(StepError::NoStep { rung });
         }
         let reserved = self.reserve_for_step(now, id, rung, self.waited_for());
         self.grants.change(id, |grant| grant.told_to_rise = false);
-        reserved.map_err(StepRefusal::DoesNotFit)
+        reserved.map_err(StepError::DoesNotFit)
     }
 
     /// The owner of a held or recalled grant is on this rung of its ladder now, and has given back what it had more.
     ///
     /// # Errors
     /// Why that cannot be.
-    pub fn stepped_to(&mut self, now: Moment, id: GrantId, rung: usize) -> Result<(), StepRefusal> {
-        let grant = self.grants.get(id).filter(|grant| grant.is_held()).ok_or(StepRefusal::NotHeld)?;
-        let lease = grant.lease.ok_or(StepRefusal::NotHeld)?;
-        let step = grant.spec.ladder.get(rung).ok_or(StepRefusal::NoStep { rung })?;
+    pub fn stepped_to(&mut self, now: Moment, id: GrantId, rung: usize) -> Result<(), StepError> {
+        let grant = self.grants.get(id).filter(|grant| grant.is_held()).ok_or(StepError::NotHeld)?;
+        let lease = grant.lease.ok_or(StepError::NotHeld)?;
+        let step = grant.spec.ladder.get(rung).ok_or(StepError::NoStep { rung })?;
         let missing = step.portions().iter().find(|(device, bytes)| *bytes > self.ledger.held(lease, *device));
         if let Some(&(device, _)) = missing {
-            return Err(StepRefusal::NotReserved { device });
+            return Err(StepError::NotReserved { device });
         }
         let is_down = grant.rung.is_some_and(|before| rung > before);
         self.give_up_beyond(now, id, Some(rung));
@@ -340,7 +348,7 @@ impl<H: Host> Scheduler<H> {
             grant.phase == GrantPhase::Waiting && grant.waits_until.is_some_and(|until| until <= now)
         };
         for id in self.those(late) {
-            let refusal = GrantRefusal::NotInTime(self.shortage(id));
+            let refusal = GrantError::NotInTime(self.shortage(id));
             self.refuse_grant(now, id, refusal);
         }
         let overdue = |grant: &book::Grant| {
@@ -363,7 +371,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Why a grant that waits is not given: where its lowest rung does not fit.
-    fn shortage(&self, id: GrantId) -> Shortfall {
+    fn shortage(&self, id: GrantId) -> ShortfallError {
         let lowest = self.grants.get(id).and_then(|grant| grant.spec.ladder.last());
         let short = lowest.and_then(|rung| {
             let does_not_fit = |(device, wanted): &&(DeviceId, Bytes)| *wanted > self.free_for_grants(*device);
@@ -374,15 +382,15 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Bytes do not fit now. If they would but for grants, the largest is named.
-    pub(super) fn not_now(&self, device: DeviceId, wanted: Bytes, free: Bytes) -> Shortfall {
+    pub(super) fn not_now(&self, device: DeviceId, wanted: Bytes, free: Bytes) -> ShortfallError {
         let held_by = |grant: &book::Grant| grant.lease.map_or(Bytes::ZERO, |lease| self.ledger.held(lease, device));
         let held = self.grants.all.values().map(|grant| (held_by(grant), grant.spec.owner));
         let receding = self.grants.receding.iter().map(|each| (self.ledger.held(each.lease, device), each.owner));
         match held.chain(receding).max_by_key(|(bytes, _)| *bytes) {
             Some((granted, owner)) if granted > Bytes::ZERO && wanted <= self.ledger.line(device) => {
-                Shortfall::Granted { device, wanted, free, owner, granted }
+                ShortfallError::Granted { device, wanted, free, owner, granted }
             }
-            _ => Shortfall::NotNow { device, wanted, free },
+            _ => ShortfallError::NotNow { device, wanted, free },
         }
     }
 

@@ -11,7 +11,7 @@ use super::state::{HeldSession, Phase, Run, RunId};
 use super::take::SessionTurn;
 use super::yielding::Yielded;
 use super::{Host, Scheduler};
-use crate::error::{Refusal, SubmitRefusal, TaskError};
+use crate::error::{Refusal, SubmitErrorKind, TaskError};
 use crate::event::{End, What};
 use crate::ledger::Holder;
 use crate::task::TaskSpec;
@@ -264,11 +264,11 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Whether a task of a held sequence may be taken in.
-    pub(super) fn may_join(&self, spec: &TaskSpec) -> Result<(), SubmitRefusal> {
+    pub(super) fn may_join(&self, spec: &TaskSpec) -> Result<(), SubmitErrorKind> {
         let Some(sequence) = spec.sequence.filter(|_| spec.holds) else { return Ok(()) };
         match self.holds.0.get(&sequence) {
-            None => Err(SubmitRefusal::NotHeld { sequence }),
-            Some(hold) if hold.is_lost => Err(SubmitRefusal::SessionLost { undrained: hold.undrained.tasks }),
+            None => Err(SubmitErrorKind::NotHeld { sequence }),
+            Some(hold) if hold.is_lost => Err(SubmitErrorKind::SessionLost { undrained: hold.undrained.tasks }),
             Some(_) => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use super::{Host, Scheduler};
 use crate::arbiter;
 use crate::error::{Attempt, Refusal, Setback, TaskError};
 use crate::event::What;
-use crate::ledger::Shortfall;
+use crate::ledger::ShortfallError;
 use crate::queue::QueueKey;
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, TaskId};
 
@@ -242,7 +242,7 @@ fn exhausted(attempts: Vec<Attempt>, refusals: Vec<(&'static str, DeviceId, Refu
     let mut all = attempts;
     for (rung, device, refusal) in relevant {
         match &refusal {
-            Refusal::DoesNotFit(Shortfall::NeverFits { wanted, line, .. }) => {
+            Refusal::DoesNotFit(ShortfallError::NeverFits { wanted, line, .. }) => {
                 let (least, highest) = smallest.unwrap_or((*wanted, *line));
                 smallest = Some((least.min(*wanted), highest.max(*line)));
             }

@@ -8,7 +8,7 @@ use super::choose::Choice;
 use super::learnt::LoadedProfile;
 use super::state::{Phase, TaskState};
 use super::{Ending, Host, Scheduler};
-use crate::error::{SubmitRefusal, TaskError};
+use crate::error::{SubmitErrorKind, TaskError};
 use crate::event::{End, What};
 use crate::profile::Cell;
 use crate::rung::same_name;
@@ -19,7 +19,7 @@ use crate::{Bytes, DeviceId, Ladder, Moment, Nanos, TaskId, ValueId, WorkloadId}
 #[derive(Debug)]
 pub struct NotTaken<J> {
     /// Why.
-    pub refusal: SubmitRefusal,
+    pub refusal: SubmitErrorKind,
     /// The task.
     pub spec: TaskSpec,
     /// Its payload.
@@ -308,16 +308,16 @@ impl<H: Host> Scheduler<H> {
         expired && self.stop(now, task, TaskError::DeadlinePassed { started: false })
     }
 
-    pub(super) fn may_enter(&self, spec: &TaskSpec) -> Result<(), SubmitRefusal> {
+    pub(super) fn may_enter(&self, spec: &TaskSpec) -> Result<(), SubmitErrorKind> {
         if !self.accepting {
-            return Err(SubmitRefusal::ShuttingDown);
+            return Err(SubmitErrorKind::ShuttingDown);
         }
         if !self.workloads.contains(spec.workload) {
-            return Err(SubmitRefusal::UnknownWorkload);
+            return Err(SubmitErrorKind::UnknownWorkload);
         }
         let limit = self.config.queue_limit;
         if self.tasks.len() >= limit {
-            return Err(SubmitRefusal::QueueFull { limit });
+            return Err(SubmitErrorKind::QueueFull { limit });
         }
         self.may_join(spec)?;
         self.are_known(&spec.takes)?;
@@ -325,11 +325,11 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// What is not known to have succeeded never counts as if it had.
-    fn may_come_first(&self, task: TaskId) -> Result<(), SubmitRefusal> {
+    fn may_come_first(&self, task: TaskId) -> Result<(), SubmitErrorKind> {
         match self.tasks.standing(task) {
             Standing::Live | Standing::Ended => Ok(()),
-            Standing::Unknown => Err(SubmitRefusal::UnknownPredecessor { task }),
-            Standing::Forgotten => Err(SubmitRefusal::ForgottenPredecessor { task }),
+            Standing::Unknown => Err(SubmitErrorKind::UnknownPredecessor { task }),
+            Standing::Forgotten => Err(SubmitErrorKind::ForgottenPredecessor { task }),
         }
     }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::state::{Phase, Run};
 use super::{Host, Scheduler};
-use crate::error::SubmitRefusal;
+use crate::error::SubmitErrorKind;
 use crate::health::Ailment;
 use crate::ledger::{Holder, LeaseId};
 use crate::profile::Cell;
@@ -163,9 +163,9 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Whether every value that a task takes was made, or is yet to be made by a task that has not ended.
-    pub(super) fn are_known(&self, takes: &[ValueId]) -> Result<(), SubmitRefusal> {
+    pub(super) fn are_known(&self, takes: &[ValueId]) -> Result<(), SubmitErrorKind> {
         match takes.iter().find(|id| !self.values.known.contains_key(id)) {
-            Some(&value) => Err(SubmitRefusal::UnknownValue { value }),
+            Some(&value) => Err(SubmitErrorKind::UnknownValue { value }),
             None => Ok(()),
         }
     }

@@ -17,7 +17,7 @@ pub struct Background([u8; 3]);
 /// Not a background.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a background; say white, black, grey, or #rrggbb")]
-pub struct BackgroundRefused(String);
+pub struct BackgroundError(String);
 
 impl Background {
     /// `#ffffff`, as on most pages.
@@ -57,14 +57,14 @@ impl fmt::Display for Background {
 }
 
 impl FromStr for Background {
-    type Err = BackgroundRefused;
+    type Err = BackgroundError;
 
-    fn from_str(text: &str) -> Result<Self, BackgroundRefused> {
+    fn from_str(text: &str) -> Result<Self, BackgroundError> {
         match text {
             "white" => Ok(Self::WHITE),
             "black" => Ok(Self::BLACK),
             "grey" | "gray" => Ok(Self::GREY),
-            text => hexadecimal(text).ok_or_else(|| BackgroundRefused(text.to_owned())),
+            text => hexadecimal(text).ok_or_else(|| BackgroundError(text.to_owned())),
         }
     }
 }
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(background.to_string().parse(), Ok(background));
         }
         for text in ["", "#", "#fff", "ffffff", "#12345g", "#+12345", "White ", "#é1234"] {
-            assert_eq!(text.parse::<Background>(), Err(BackgroundRefused(text.to_owned())));
+            assert_eq!(text.parse::<Background>(), Err(BackgroundError(text.to_owned())));
         }
     }
 }

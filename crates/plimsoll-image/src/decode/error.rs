@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use crate::{ImageRefused, Size};
+use crate::{MakeImageError, Size};
 
 use super::format::Format;
 
@@ -76,7 +76,7 @@ pub enum DecodeError {
     },
     /// Not an image that can be held: no pixels, or too many.
     #[error(transparent)]
-    Refused(#[from] ImageRefused),
+    Refused(#[from] MakeImageError),
     /// The system has no memory left: free some, or read fewer images at once.
     #[error("no memory for {bytes} bytes; free some, or score fewer images at once (--jobs)")]
     OutOfMemory {

@@ -1,6 +1,6 @@
 //! Whether an image of this size may be read from a file of this length. Decided from headers alone.
 
-use crate::{Image, ImageRefused, Size};
+use crate::{Image, MakeImageError, Size};
 
 use super::error::DecodeError;
 use super::format::Format;
@@ -20,8 +20,8 @@ impl Limits {
     /// Passes a size if the image can be held, the file is long enough for it, and its samples keep to the limit.
     pub(super) fn check(&self, size: Size, channels: Channels, bits: u8) -> Result<(), DecodeError> {
         match size.pixels() {
-            0 => return Err(ImageRefused::Empty(size).into()),
-            pixels if pixels > Image::PIXELS_MAX => return Err(ImageRefused::TooLarge(size).into()),
+            0 => return Err(MakeImageError::Empty(size).into()),
+            pixels if pixels > Image::PIXELS_MAX => return Err(MakeImageError::TooLarge(size).into()),
             _ => {}
         }
         if pixels_a_byte(self.format).is_some_and(|most| self.file.saturating_mul(most) < size.pixels()) {

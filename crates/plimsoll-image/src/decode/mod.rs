@@ -47,7 +47,7 @@ use std::path::Path;
 
 use crate::{Image, Size};
 
-pub use background::{Background, BackgroundRefused};
+pub use background::{Background, BackgroundError};
 pub use colour::Profiles;
 pub use error::DecodeError;
 pub use format::Format;

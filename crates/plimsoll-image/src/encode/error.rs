@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::encoding::Encoding;
-use crate::frames::FrameRefused;
+use crate::frames::MakeFrameError;
 
 /// Why a frame gave no image file, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum EncodeError {
     Ending(PathBuf),
     /// The frame is no image: end the chain with RGB.
     #[error(transparent)]
-    Frame(#[from] FrameRefused),
+    Frame(#[from] MakeFrameError),
     /// The format is too small for the samples: convert them, or choose another.
     #[error("{0} files hold samples of 8 bits; end the chain with depth=8, or write PNG, PPM or TIFF")]
     EightBitsOnly(Encoding),

@@ -15,7 +15,7 @@ use image::codecs::{bmp, jpeg, qoi, tiff, webp};
 use image::{ExtendedColorType, ImageEncoder, ImageResult};
 
 use crate::Size;
-use crate::frames::{Colour, Frame, FrameRefused};
+use crate::frames::{Colour, Frame, MakeFrameError};
 
 pub use encoding::Encoding;
 pub use error::EncodeError;
@@ -77,7 +77,7 @@ fn check(frame: &Frame, encoding: Encoding) -> Result<(), EncodeError> {
         (Colour::Rgb, 8) => Ok(()),
         (Colour::Rgb, 16) if encoding.holds_16_bits() => Ok(()),
         (Colour::Rgb, 16) => Err(EncodeError::EightBitsOnly(encoding)),
-        _ => Err(FrameRefused::NoImage(format).into()),
+        _ => Err(MakeFrameError::NoImage(format).into()),
     }
 }
 

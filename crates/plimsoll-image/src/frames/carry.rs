@@ -5,7 +5,7 @@
 use super::chain::Chain;
 use super::format::{Colour, Format};
 use super::graph::{Graph, Node};
-use super::operation::Refused;
+use super::operation::OperationError;
 use super::plan::{PlanError, by_itself};
 use super::stream::{Guessed, Interlacing, Ratio, StreamHeader};
 use crate::image::Size;
@@ -59,10 +59,10 @@ impl Carried {
     }
 
     /// The operation would damage colours whose matrix was guessed wrong.
-    pub(crate) fn needs_matrix(&mut self, before: Format) -> Result<(), Refused> {
+    pub(crate) fn needs_matrix(&mut self, before: Format) -> Result<(), OperationError> {
         let Colour::Yuv(yuv) = before.colour() else { return Ok(()) };
         if self.header.guessed.matrix {
-            return Err(Refused::because(format_args!(
+            return Err(OperationError::because(format_args!(
                 "the stream does not say the matrix of its colours, and {} is only a guess from its size; say it with \
                  --matrix 2020 (most HDR video), or assume=2020 before it",
                 yuv.matrix
@@ -111,13 +111,13 @@ fn keeps_fields(node: &Node) -> bool {
     })
 }
 
-fn mixes_fields(graph: &Graph) -> Refused {
+fn mixes_fields(graph: &Graph) -> OperationError {
     let moved = graph.nodes().iter().all(|node| match node {
         Node::Source { .. } => true,
         Node::Pass { pass, .. } => (0..pass.output().height).all(|y| pass.reach(y..y + 1).len() <= 1),
     });
     let what = if moved { "would exchange the two fields" } else { "mixes rows of two fields" };
-    Refused::because(format_args!(
+    OperationError::because(format_args!(
         "the stream is interlaced, and this {what}; deinterlace it before (ffmpeg: -vf bwdif), or put assume=progressive \
          before it if its header is wrong"
     ))

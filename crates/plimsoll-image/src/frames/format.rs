@@ -82,7 +82,7 @@ pub struct Format {
 /// Why there is no such format.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum FormatRefused {
+pub enum FormatError {
     /// A side is zero, or there are too many pixels.
     #[error("frames of {0} cannot be: sides are at least 1 and there are at most {max} pixels", max = Image::PIXELS_MAX)]
     Size(Size),
@@ -95,13 +95,13 @@ impl Format {
     /// A format.
     ///
     /// # Errors
-    /// [`FormatRefused`] if a side is zero, the frame is too large, or the depth is not 8 to 16 bits.
-    pub fn new(size: Size, depth: u8, colour: Colour) -> Result<Self, FormatRefused> {
+    /// [`FormatError`] if a side is zero, the frame is too large, or the depth is not 8 to 16 bits.
+    pub fn new(size: Size, depth: u8, colour: Colour) -> Result<Self, FormatError> {
         if size.pixels() == 0 || size.pixels() > Image::PIXELS_MAX {
-            return Err(FormatRefused::Size(size));
+            return Err(FormatError::Size(size));
         }
         if !(8..=16).contains(&depth) {
-            return Err(FormatRefused::Depth(depth));
+            return Err(FormatError::Depth(depth));
         }
         Ok(Self { size, depth, colour })
     }
@@ -134,7 +134,7 @@ impl Format {
     ///
     /// # Errors
     /// As [`Format::new`].
-    pub fn with_size(self, size: Size) -> Result<Self, FormatRefused> {
+    pub fn with_size(self, size: Size) -> Result<Self, FormatError> {
         Self::new(size, self.depth, self.colour)
     }
 
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         let none = Size { width: 0, height: 9 };
-        assert_eq!(Format::new(none, 8, Colour::Rgb), Err(FormatRefused::Size(none)));
+        assert_eq!(Format::new(none, 8, Colour::Rgb), Err(FormatError::Size(none)));
         let size = Size { width: 1, height: 1 };
-        assert_eq!(Format::new(size, 17, Colour::Rgb), Err(FormatRefused::Depth(17)));
+        assert_eq!(Format::new(size, 17, Colour::Rgb), Err(FormatError::Depth(17)));
         assert_eq!(Format::new(size, 10, Colour::Rgb).unwrap().code_max(), 1023);
     }
 }

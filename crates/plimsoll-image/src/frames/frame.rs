@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::format::{Colour, Format, FormatRefused};
-use crate::image::{Image, ImageRefused, Samples};
+use super::format::{Colour, Format, FormatError};
+use crate::image::{Image, MakeImageError, Samples};
 
 /// A frame.
 ///
@@ -29,7 +29,7 @@ pub struct Frame {
 /// Why there is no such frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum FrameRefused {
+pub enum MakeFrameError {
     /// The bytes are not as many as the format says.
     #[error("{got} bytes do not make a frame of {format}, which has {wanted}", wanted = format.frame_bytes())]
     Bytes {
@@ -40,23 +40,23 @@ pub enum FrameRefused {
     },
     /// Its format cannot be.
     #[error(transparent)]
-    Format(#[from] FormatRefused),
+    Format(#[from] FormatError),
     /// Only RGB frames of 8 or 16 bits are images.
     #[error("a frame of {0} is no image yet; end the chain with rgb, and depth=8 or depth=16")]
     NoImage(Format),
     /// The image cannot be.
     #[error(transparent)]
-    Image(#[from] ImageRefused),
+    Image(#[from] MakeImageError),
 }
 
 impl Frame {
     /// A frame of these samples.
     ///
     /// # Errors
-    /// [`FrameRefused::Bytes`] if there are more or fewer bytes than the format says.
-    pub fn new(format: Format, bytes: Vec<u8>) -> Result<Self, FrameRefused> {
+    /// [`MakeFrameError::Bytes`] if there are more or fewer bytes than the format says.
+    pub fn new(format: Format, bytes: Vec<u8>) -> Result<Self, MakeFrameError> {
         if bytes.len() != format.frame_bytes() {
-            return Err(FrameRefused::Bytes { format, got: bytes.len() });
+            return Err(MakeFrameError::Bytes { format, got: bytes.len() });
         }
         Ok(Self { format, bytes: Arc::new(bytes) })
     }
@@ -65,10 +65,10 @@ impl Frame {
     ///
     /// # Errors
     /// As [`Frame::new`].
-    pub(crate) fn with_format(&self, format: Format) -> Result<Self, FrameRefused> {
+    pub(crate) fn with_format(&self, format: Format) -> Result<Self, MakeFrameError> {
         match self.bytes.len() == format.frame_bytes() {
             true => Ok(Self { format, bytes: Arc::clone(&self.bytes) }),
-            false => Err(FrameRefused::Bytes { format, got: self.bytes.len() }),
+            false => Err(MakeFrameError::Bytes { format, got: self.bytes.len() }),
         }
     }
 
@@ -91,7 +91,7 @@ impl Frame {
     ///
     /// # Errors
     /// Never, for an image that could be made.
-    pub fn from_image(image: &Image) -> Result<Self, FrameRefused> {
+    pub fn from_image(image: &Image) -> Result<Self, MakeFrameError> {
         match image.samples() {
             Samples::Rgb8(samples) => Self::new(Format::new(image.size(), 8, Colour::Rgb)?, samples.to_vec()),
             Samples::Rgb16(samples) => {
@@ -111,8 +111,8 @@ impl Frame {
     /// The image of an RGB frame of 8 or 16 bits.
     ///
     /// # Errors
-    /// [`FrameRefused::NoImage`] for other frames.
-    pub fn to_image(&self) -> Result<Image, FrameRefused> {
+    /// [`MakeFrameError::NoImage`] for other frames.
+    pub fn to_image(&self) -> Result<Image, MakeFrameError> {
         let size = self.format.size();
         match (self.format.colour(), self.format.depth()) {
             (Colour::Rgb, 8) => Ok(Image::rgb8(size, self.bytes())?),
@@ -121,7 +121,7 @@ impl Frame {
                 let samples: Vec<u16> = samples.iter().map(|sample| u16::from_le_bytes(*sample)).collect();
                 Ok(Image::rgb16(size, samples)?)
             }
-            _ => Err(FrameRefused::NoImage(self.format)),
+            _ => Err(MakeFrameError::NoImage(self.format)),
         }
     }
 }
@@ -150,6 +150,6 @@ mod tests {
     #[test]
     fn a_wrong_number_of_bytes_is_refused() {
         let format = Format::new(SIZE, 8, Colour::Rgb).unwrap();
-        assert_eq!(Frame::new(format, vec![0; 5]), Err(FrameRefused::Bytes { format, got: 5 }));
+        assert_eq!(Frame::new(format, vec![0; 5]), Err(MakeFrameError::Bytes { format, got: 5 }));
     }
 }

@@ -16,8 +16,8 @@ pub(crate) trait Operation: fmt::Debug + Send + Sync {
     /// Adds the passes that do it to a picture.
     ///
     /// # Errors
-    /// [`Refused`] if this picture cannot be done so.
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused>;
+    /// [`OperationError`] if this picture cannot be done so.
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError>;
 
     /// How many frames before and after its own it looks at.
     fn frames_around(&self) -> usize {
@@ -28,7 +28,7 @@ pub(crate) trait Operation: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Operation::plan`].
-    fn plan_among(&self, graph: &mut Graph, picture: Picture, _others: &[Picture]) -> Result<Picture, Refused> {
+    fn plan_among(&self, graph: &mut Graph, picture: Picture, _others: &[Picture]) -> Result<Picture, OperationError> {
         self.plan(graph, picture)
     }
 
@@ -36,8 +36,8 @@ pub(crate) trait Operation: fmt::Debug + Send + Sync {
     /// there already.
     ///
     /// # Errors
-    /// [`Refused`] if it needs what was only guessed.
-    fn carry(&self, _stream: &mut Carried, _before: Format) -> Result<(), Refused> {
+    /// [`OperationError`] if it needs what was only guessed.
+    fn carry(&self, _stream: &mut Carried, _before: Format) -> Result<(), OperationError> {
         Ok(())
     }
 }
@@ -45,9 +45,9 @@ pub(crate) trait Operation: fmt::Debug + Send + Sync {
 /// Why an operation cannot be done: text for whoever wrote the chain, saying what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(String);
+pub struct OperationError(String);
 
-impl Refused {
+impl OperationError {
     /// A reason.
     pub(crate) fn because(reason: impl fmt::Display) -> Self {
         Self(reason.to_string())
@@ -65,7 +65,7 @@ pub struct About {
     /// What comes out, in one line; after a semicolon, what holds where something is left out.
     pub what: &'static str,
     /// Reads its arguments.
-    pub(crate) parse: fn(&mut Args<'_>) -> Result<Box<dyn Operation>, Refused>,
+    pub(crate) parse: fn(&mut Args<'_>) -> Result<Box<dyn Operation>, OperationError>,
 }
 
 impl fmt::Debug for About {

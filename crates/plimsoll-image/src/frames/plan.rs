@@ -5,7 +5,7 @@
 use super::chain::{Chain, Link};
 use super::format::Format;
 use super::graph::{Graph, Plane, PlaneList};
-use super::operation::Refused;
+use super::operation::OperationError;
 use super::picture::Picture;
 
 /// Why a chain cannot be done to frames of some format.
@@ -17,7 +17,7 @@ pub struct PlanError {
     /// The frames as they arrive at it.
     pub format: Format,
     /// Why not.
-    pub why: Refused,
+    pub why: OperationError,
 }
 
 /// A graph with both its ends.

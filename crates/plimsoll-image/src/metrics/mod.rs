@@ -12,7 +12,7 @@
 //! let reference = orchestrator.pin_reference(&psnr, image(100));
 //! let done = orchestrator.run(&psnr, Task::new(image(101)).reference(&reference))?;
 //! assert!((done.output.value - 48.13).abs() < 0.01);
-//! # Ok::<(), plimsoll_runtime::TaskFailure>(())
+//! # Ok::<(), plimsoll_runtime::RunError>(())
 //! ```
 
 mod about;
@@ -34,7 +34,7 @@ mod workload;
 mod zensim;
 
 pub use about::{About, Better};
-pub use butteraugli::{HeatMap, HeatMapRefused, heat_map};
+pub use butteraugli::{HeatMap, HeatMapError, heat_map};
 pub use cvvdp::{Display, ParseDisplayError};
 pub use metric::{Metric, ParseMetricError};
-pub use workload::{MetricWorkload, RUNGS, Score, SizesDiffer};
+pub use workload::{MetricWorkload, RUNGS, Score, SizesDifferError};

@@ -46,7 +46,7 @@ impl Score {
 /// An image that is not of its reference's size.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the image is {distorted}, its reference {reference}; scale one of them first")]
-pub struct SizesDiffer {
+pub struct SizesDifferError {
     /// The reference's size.
     pub reference: Size,
     /// The image's size.
@@ -68,7 +68,7 @@ impl PreparedReference {
     /// What was kept, for an image that is to be compared with it.
     pub(super) fn of<R: 'static>(&self, distorted: Size) -> Result<&R, Fault> {
         if self.size != distorted {
-            return Err(Fault::work(SizesDiffer { reference: self.size, distorted }));
+            return Err(Fault::work(SizesDifferError { reference: self.size, distorted }));
         }
         self.kept.downcast_ref().ok_or_else(|| Fault::work("the reference was prepared by another rung"))
     }

@@ -1,7 +1,7 @@
 //! What is no image, or too much of one: a typed error each, and nothing allocated for it.
 
 use image::{DynamicImage, ImageFormat};
-use plimsoll_image::ImageRefused;
+use plimsoll_image::MakeImageError;
 use plimsoll_image::decode::{DecodeError, DecodeOptions, decode, header, read};
 
 use crate::files::{JXL, few_colours, picture_8, with_size, written};
@@ -52,7 +52,7 @@ fn folders_and_missing_files_are_unreadable() {
 #[test]
 fn a_huge_header_in_a_tiny_file_costs_nothing() {
     let png = written(&picture_8(3), ImageFormat::Png);
-    assert!(matches!(error(&with_size(&png, 1 << 30, 1 << 30)), DecodeError::Refused(ImageRefused::TooLarge(_))));
+    assert!(matches!(error(&with_size(&png, 1 << 30, 1 << 30)), DecodeError::Refused(MakeImageError::TooLarge(_))));
     assert!(matches!(error(&with_size(&png, 16384, 16384)), DecodeError::Truncated { .. }));
     assert!(matches!(error(&with_size(&png, 0, 5)), DecodeError::Damaged { .. }));
     assert!(matches!(error(b"P6 16384 16384 255 xyz"), DecodeError::Truncated { .. }));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_image::Image;
 use plimsoll_image::metrics::{Metric, MetricWorkload, Score};
 use plimsoll_runtime::cpu::CpuDevice;
-use plimsoll_runtime::{Device, Done, Orchestrator, Registered, Task, TaskFailure};
+use plimsoll_runtime::{Device, Done, Orchestrator, Registered, RunError, Task};
 use plimsoll_wgpu::{OpenOptions, WgpuDevice, discover};
 
 /// The CPU with one slot, and a GPU.
@@ -35,7 +35,7 @@ impl Bench {
         rung: &'static str,
         reference: &Image,
         distorted: &Image,
-    ) -> Result<Done<Score>, TaskFailure> {
+    ) -> Result<Done<Score>, RunError> {
         let reference = self.orchestrator.pin_reference(metric, reference.clone());
         self.orchestrator.run(metric, Task::new(distorted.clone()).reference(&reference).rung(rung))
     }

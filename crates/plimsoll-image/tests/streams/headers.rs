@@ -1,12 +1,12 @@
 //! First lines of streams: as ffmpeg and mjpegtools write them, and as nobody should.
 
 use plimsoll_image::frames::stream::{
-    HeaderRefused, Interlacing, Ratio, StreamError, StreamHeader, Y4mReader, likely_matrix,
+    HeaderError, Interlacing, Ratio, StreamError, StreamHeader, Y4mReader, likely_matrix,
 };
-use plimsoll_image::frames::{Colour, FormatRefused, Matrix, Range, Sampling, Siting, Yuv};
+use plimsoll_image::frames::{Colour, FormatError, Matrix, Range, Sampling, Siting, Yuv};
 use plimsoll_image::{Image, Size};
 
-fn header(line: &str) -> Result<StreamHeader, HeaderRefused> {
+fn header(line: &str) -> Result<StreamHeader, HeaderError> {
     match Y4mReader::open(format!("YUV4MPEG2 {line}\n").as_bytes()) {
         Ok(reader) => Ok(*reader.header()),
         Err(StreamError::Header(refused)) => Err(refused),
@@ -94,9 +94,9 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(message("W4 H2 A1:\u{e9}"), "'A1:\\xc3\\xa9' in the Y4M header is not an aspect such as A1:1");
     assert_eq!(message("W4 H2 Ix"), "'Ix' in the Y4M header is not one of Ip It Ib Im I?");
     let none = Size { width: 0, height: 2 };
-    assert_eq!(header("W0 H2"), Err(FormatRefused::Size(none).into()));
+    assert_eq!(header("W0 H2"), Err(FormatError::Size(none).into()));
     let huge = Size { width: u32::MAX, height: u32::MAX };
-    assert_eq!(header("W4294967295 H4294967295"), Err(FormatRefused::Size(huge).into()));
+    assert_eq!(header("W4294967295 H4294967295"), Err(FormatError::Size(huge).into()));
     assert!(u64::from(u32::MAX) > Image::PIXELS_MAX);
 }
 

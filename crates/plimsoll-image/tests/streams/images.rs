@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_image::encode::{EncodeError, Encoding, JpegQuality, encode};
 use plimsoll_image::frames::stream::{ReadImageError, read_image, write_image};
-use plimsoll_image::frames::{Colour, FrameRefused, Range};
+use plimsoll_image::frames::{Colour, MakeFrameError, Range};
 
 use crate::made::{format, frame};
 
@@ -52,9 +52,9 @@ fn what_is_no_image_is_refused_before_a_file_is_begun() {
             .expect_err("refused")
     };
     let grey = write("grey.png", 8, Colour::Mono(Range::Full));
-    assert!(matches!(grey, EncodeError::Frame(FrameRefused::NoImage(_))));
+    assert!(matches!(grey, EncodeError::Frame(MakeFrameError::NoImage(_))));
     let ten = write("ten.png", 10, Colour::Rgb);
-    assert!(matches!(ten, EncodeError::Frame(FrameRefused::NoImage(_))));
+    assert!(matches!(ten, EncodeError::Frame(MakeFrameError::NoImage(_))));
     let deep = write("deep.qoi", 16, Colour::Rgb);
     assert_eq!(
         deep.to_string(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use plimsoll_image::frames::stream::{HeaderRefused, RawReader, StreamError, StreamHeader, Y4mReader};
+use plimsoll_image::frames::stream::{HeaderError, RawReader, StreamError, StreamHeader, Y4mReader};
 use plimsoll_image::frames::{Colour, Format, Frame, Range, Sampling, Siting};
 
 use crate::made::{format, frames, y4m, yuv};
@@ -37,9 +37,9 @@ fn every_cut_of_a_y4m_gives_the_whole_frames_and_then_says_where() {
         let opened = Y4mReader::open(&stream[..cut]);
         if cut < header {
             let refused = opened.map(|_| ()).unwrap_err();
-            let expected = if cut == 0 { HeaderRefused::Empty } else { HeaderRefused::Truncated };
+            let expected = if cut == 0 { HeaderError::Empty } else { HeaderError::Truncated };
             // Four bytes in, it might still be anything.
-            let too_few = cut < 4 && matches!(refused, StreamError::Header(HeaderRefused::NotY4m { .. }));
+            let too_few = cut < 4 && matches!(refused, StreamError::Header(HeaderError::NotY4m { .. }));
             assert!(
                 too_few || matches!(&refused, StreamError::Header(header) if *header == expected),
                 "{cut}: {refused}"

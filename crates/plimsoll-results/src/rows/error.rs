@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format::Format;
-use super::row::RowFault;
+use super::row::RowError;
 use super::schema::SchemaDifference;
 
 /// Why rows could not be written or read.
@@ -70,7 +70,7 @@ pub enum RowsError {
     },
     /// The row does not suit the schema. Nothing was written.
     #[error(transparent)]
-    Row(#[from] RowFault),
+    Row(#[from] RowError),
     /// Rows of this format cannot be shown one by one.
     #[error("{format} has no rows to show one by one: name a file with --output, or ask for csv or jsonl")]
     NeedsFile {

@@ -22,11 +22,11 @@ impl Format {
     pub const ALL: [Self; 4] = [Self::Csv, Self::Json, Self::JsonLines, Self::Parquet];
 
     /// The format that a file's name asks for.
-    pub fn of_path(path: &Path) -> Result<Self, UnknownFormat> {
+    pub fn of_path(path: &Path) -> Result<Self, ParseFormatError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
         match extension {
             Some(extension) => extension.parse(),
-            None => Err(UnknownFormat { name: path.display().to_string() }),
+            None => Err(ParseFormatError { name: path.display().to_string() }),
         }
     }
 
@@ -52,16 +52,16 @@ impl fmt::Display for Format {
 }
 
 impl FromStr for Format {
-    type Err = UnknownFormat;
+    type Err = ParseFormatError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+    fn from_str(name: &str) -> Result<Self, ParseFormatError> {
         let lower = name.to_ascii_lowercase();
         match lower.as_str() {
             "ndjson" => Ok(Self::JsonLines),
             _ => Self::ALL
                 .into_iter()
                 .find(|format| format.name() == lower)
-                .ok_or_else(|| UnknownFormat { name: name.to_owned() }),
+                .ok_or_else(|| ParseFormatError { name: name.to_owned() }),
         }
     }
 }
@@ -69,7 +69,7 @@ impl FromStr for Format {
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} names no format of rows: csv, json, jsonl and parquet do, as --format or as the file's extension")]
-pub struct UnknownFormat {
+pub struct ParseFormatError {
     /// What was given.
     pub name: String,
 }

@@ -43,10 +43,10 @@ mod stream;
 
 pub use error::RowsError;
 pub use file::{Existing, Found, RowFile, columns_at};
-pub use format::{Format, UnknownFormat};
+pub use format::{Format, ParseFormatError};
 pub use key::Key;
-pub use row::{Cell, Row, RowFault};
-pub use schema::{Column, Kind, Schema, SchemaDifference, SchemaFault};
+pub use row::{Cell, Row, RowError};
+pub use schema::{Column, Kind, Schema, SchemaDifference, SchemaError};
 pub use stream::{RowStream, show_all};
 
 /// A row's longest line in a journal. Far above any row of paths and figures; bounds what a damaged file makes us read.

@@ -92,19 +92,19 @@ impl Row {
     }
 
     /// Whether it can be a row of this schema.
-    pub(super) fn check(&self, schema: &Schema) -> Result<(), RowFault> {
+    pub(super) fn check(&self, schema: &Schema) -> Result<(), RowError> {
         let columns = schema.columns();
         if self.cells.len() != columns.len() {
-            return Err(RowFault::Count { cells: self.cells.len(), columns: columns.len() });
+            return Err(RowError::Count { cells: self.cells.len(), columns: columns.len() });
         }
         for (cell, column) in self.cells.iter().zip(columns) {
-            let fault = |fault: fn(String) -> RowFault| Err(fault(column.name().to_owned()));
+            let fault = |fault: fn(String) -> RowError| Err(fault(column.name().to_owned()));
             match cell {
-                Cell::Number(number) if !number.is_finite() => return fault(|column| RowFault::NotFinite { column }),
+                Cell::Number(number) if !number.is_finite() => return fault(|column| RowError::NotFinite { column }),
                 _ => {}
             }
             if let Some(found) = cell.kind().filter(|kind| *kind != column.kind()) {
-                return Err(RowFault::Kind { column: column.name().to_owned(), wanted: column.kind(), found });
+                return Err(RowError::Kind { column: column.name().to_owned(), wanted: column.kind(), found });
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Row {
 /// Why a row cannot be one of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RowFault {
+pub enum RowError {
     /// Too few or too many cells.
     #[error("a row of {cells} cells for {columns} columns")]
     Count {
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(fault(vec!["a".into(), 7.into()]), "column \"score\" holds a number, not an integer");
         for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let cells = Row::new(["a".into(), number.into()]);
-            assert_eq!(cells.check(&schema()), Err(RowFault::NotFinite { column: "score".into() }));
+            assert_eq!(cells.check(&schema()), Err(RowError::NotFinite { column: "score".into() }));
         }
         Row::new(["a".into(), Cell::Empty]).check(&schema()).expect("a missing value suits every column");
     }

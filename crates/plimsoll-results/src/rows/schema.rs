@@ -99,21 +99,21 @@ pub struct Schema {
 
 impl Schema {
     /// Checks the columns.
-    pub fn new(columns: Vec<Column>) -> Result<Self, SchemaFault> {
+    pub fn new(columns: Vec<Column>) -> Result<Self, SchemaError> {
         let mut names = HashSet::new();
         for column in &columns {
             if column.name.is_empty() || column.name.len() > NAME_BYTES_MAX {
-                return Err(SchemaFault::Name { name: column.name.clone(), limit: NAME_BYTES_MAX });
+                return Err(SchemaError::Name { name: column.name.clone(), limit: NAME_BYTES_MAX });
             }
             if !names.insert(column.name.as_str()) {
-                return Err(SchemaFault::Twice { name: column.name.clone() });
+                return Err(SchemaError::Twice { name: column.name.clone() });
             }
         }
         if columns.len() > COLUMNS_MAX {
-            return Err(SchemaFault::TooMany { columns: columns.len(), limit: COLUMNS_MAX });
+            return Err(SchemaError::TooMany { columns: columns.len(), limit: COLUMNS_MAX });
         }
         if !columns.iter().any(Column::is_key) {
-            return Err(SchemaFault::NoKey);
+            return Err(SchemaError::NoKey);
         }
         let error = columns.iter().position(|column| column.name == ERROR_COLUMN && column.kind == Kind::Text);
         Ok(Self { columns, error })
@@ -226,7 +226,7 @@ impl fmt::Display for SchemaDifference {
 /// Why columns are no schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SchemaFault {
+pub enum SchemaError {
     /// A name that is empty or too long.
     #[error("{name:?} cannot name a column: 1 to {limit} bytes can")]
     Name {
@@ -269,13 +269,13 @@ mod tests {
     #[test]
     fn columns_that_are_no_schema_are_refused() {
         let fault = |columns| Schema::new(columns).expect_err("no schema");
-        assert_eq!(fault(vec![Column::value("a", Kind::Text)]), SchemaFault::NoKey);
-        assert!(matches!(fault(vec![Column::key("", Kind::Text)]), SchemaFault::Name { .. }));
-        assert!(matches!(fault(vec![Column::key("n".repeat(129), Kind::Text)]), SchemaFault::Name { .. }));
+        assert_eq!(fault(vec![Column::value("a", Kind::Text)]), SchemaError::NoKey);
+        assert!(matches!(fault(vec![Column::key("", Kind::Text)]), SchemaError::Name { .. }));
+        assert!(matches!(fault(vec![Column::key("n".repeat(129), Kind::Text)]), SchemaError::Name { .. }));
         let twice = vec![Column::key("a", Kind::Text), Column::value("a", Kind::Number)];
-        assert_eq!(fault(twice), SchemaFault::Twice { name: "a".into() });
+        assert_eq!(fault(twice), SchemaError::Twice { name: "a".into() });
         let many = (0..513).map(|at| Column::key(at.to_string(), Kind::Text)).collect();
-        assert_eq!(fault(many), SchemaFault::TooMany { columns: 513, limit: 512 });
+        assert_eq!(fault(many), SchemaError::TooMany { columns: 513, limit: 512 });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_results::rows::{Cell, Column, Existing, Format, Kind, Row, RowFault, RowFile, RowsError, Schema};
+use plimsoll_results::rows::{Cell, Column, Existing, Format, Kind, Row, RowError, RowFile, RowsError, Schema};
 
 use crate::table::*;
 
@@ -110,10 +110,10 @@ fn rows_that_do_not_suit_are_refused_and_the_run_goes_on() {
     let (_folder, path) = place(Format::Json);
     let mut file = open(&path, Existing::Refuse).expect("nothing is there");
     let not_finite = Row::new(["a".into(), 1.into(), f64::NAN.into(), Cell::Empty]);
-    assert!(matches!(file.push(&not_finite), Err(RowsError::Row(RowFault::NotFinite { .. }))));
-    assert!(matches!(file.push(&Row::new([])), Err(RowsError::Row(RowFault::Count { .. }))));
+    assert!(matches!(file.push(&not_finite), Err(RowsError::Row(RowError::NotFinite { .. }))));
+    assert!(matches!(file.push(&Row::new([])), Err(RowsError::Row(RowError::Count { .. }))));
     let long = Row::new(["a".into(), 1.into(), 1.0.into(), "x".repeat(2 << 20).into()]);
-    assert!(matches!(file.push(&long), Err(RowsError::Row(RowFault::TooLong { .. }))));
+    assert!(matches!(file.push(&long), Err(RowsError::Row(RowError::TooLong { .. }))));
     file.push(&good(0)).expect("room");
     file.finish().expect("written");
     assert_eq!(seen(&path), [seen_good(0)]);

@@ -12,7 +12,7 @@ use crate::backend::{Backend, Buffer, Launch, POISON, Seen, View};
 use crate::fence::{Fence, FenceState, Kicks};
 use crate::gauge::{Charge, Gauge};
 use crate::kernel::{Access, Twin, Words};
-use crate::misuse::{Misuse, check_launch, check_range, check_readback, check_size};
+use crate::misuse::{MisuseError, check_launch, check_range, check_readback, check_size};
 use crate::origin::Origin;
 use crate::readback::{Readback, Staged};
 
@@ -40,7 +40,7 @@ fn origin(device: &Arc<Gauge>) -> Origin {
 }
 
 fn own<'a>(buffer: &'a Buffer, origin: &Origin) -> Result<&'a CpuBuffer, Fault> {
-    let own = buffer.content::<CpuBuffer>().ok_or(Misuse::Foreign("buffer"))?;
+    let own = buffer.content::<CpuBuffer>().ok_or(MisuseError::Foreign("buffer"))?;
     origin.check(&own.origin, "buffer")?;
     Ok(own)
 }

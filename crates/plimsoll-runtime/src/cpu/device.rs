@@ -107,6 +107,7 @@ impl CpuDeviceBuilder {
         let identity = CpuIdentity::of_this_machine();
         let capacity = memory::read().capacity;
         let facts = DeviceFacts {
+            label: "cpu".to_owned(),
             name: identity.name().to_owned(),
             kind: DeviceKind::Cpu,
             nature: Nature::Hardware,

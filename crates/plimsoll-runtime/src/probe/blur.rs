@@ -60,7 +60,7 @@ pub struct Blur {
 
 /// An image or radius that this blur does not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BlurRefused {
+pub enum BlurError {
     /// No pixel, or more than a 32-bit index can name.
     #[error("an image of {width} x {height} pixels cannot be blurred")]
     Size {
@@ -92,14 +92,14 @@ impl Blur {
     /// A blur of `width` x `height` pixels that looks `radius` pixels far.
     ///
     /// # Errors
-    /// [`BlurRefused`] if the size or radius is out of range.
-    pub fn new(width: usize, height: usize, radius: usize) -> Result<Self, BlurRefused> {
+    /// [`BlurError`] if the size or radius is out of range.
+    pub fn new(width: usize, height: usize, radius: usize) -> Result<Self, BlurError> {
         let pixels = width.checked_mul(height).filter(|&count| count > 0 && u32::try_from(count).is_ok());
         if pixels.is_none() {
-            return Err(BlurRefused::Size { width, height });
+            return Err(BlurError::Size { width, height });
         }
         if radius > Self::RADIUS_LIMIT {
-            return Err(BlurRefused::Radius(radius));
+            return Err(BlurError::Radius(radius));
         }
         Ok(Self { width, height, radius })
     }
@@ -155,7 +155,7 @@ impl Blur {
 
     fn check_pixels(self, pixels: &[f32]) -> Result<(), Fault> {
         let (wanted, got) = (self.width * self.height, pixels.len());
-        if wanted == got { Ok(()) } else { Err(Fault::work(BlurRefused::Pixels { wanted, got })) }
+        if wanted == got { Ok(()) } else { Err(Fault::work(BlurError::Pixels { wanted, got })) }
     }
 }
 
@@ -182,7 +182,7 @@ pub fn blur_full(backend: &mut dyn Backend, blur: Blur, pixels: &[f32]) -> Resul
 pub fn blur_strip(backend: &mut dyn Backend, blur: Blur, pixels: &[f32], rows: usize) -> Result<Vec<f32>, Fault> {
     blur.check_pixels(pixels)?;
     if rows == 0 {
-        return Err(Fault::work(BlurRefused::EmptyBand));
+        return Err(Fault::work(BlurError::EmptyBand));
     }
     let band = backend.allocate(blur.band_bytes(rows))?;
     let scratch = backend.allocate(blur.band_bytes(rows))?;
@@ -316,9 +316,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_blurred_is_refused() {
-        assert!(matches!(Blur::new(0, 5, 1), Err(BlurRefused::Size { .. })));
-        assert!(matches!(Blur::new(usize::MAX, 2, 1), Err(BlurRefused::Size { .. })));
-        assert_eq!(Blur::new(5, 5, 48), Err(BlurRefused::Radius(48)));
+        assert!(matches!(Blur::new(0, 5, 1), Err(BlurError::Size { .. })));
+        assert!(matches!(Blur::new(usize::MAX, 2, 1), Err(BlurError::Size { .. })));
+        assert_eq!(Blur::new(5, 5, 48), Err(BlurError::Radius(48)));
         let mut slot = CpuDevice::open().open_backend().unwrap();
         let blur = Blur::new(4, 4, 1).unwrap();
         assert!(matches!(blur_full(&mut *slot, blur, &[0.0; 15]), Err(Fault::WorkFailed(_))));

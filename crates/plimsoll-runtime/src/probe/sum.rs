@@ -38,7 +38,7 @@ struct Params {
 /// More values than a 32-bit index can name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} values are more than one sum can take")]
-pub struct TooManyValues(usize);
+pub struct TooManyValuesError(usize);
 
 /// Bytes that [`sum`] of `count` values holds at most, exactly.
 pub fn sum_bytes(count: usize) -> Bytes {
@@ -61,7 +61,7 @@ pub fn sum(backend: &mut dyn Backend, values: &[f32]) -> Result<f32, Fault> {
         return Ok(0.0);
     }
     if u32::try_from(values.len()).is_err() {
-        return Err(Fault::work(TooManyValues(values.len())));
+        return Err(Fault::work(TooManyValuesError(values.len())));
     }
     let (first_size, second_size) = level_sizes(values.len());
     let source = allocate_floats(backend, values.len().min(PIECE))?;

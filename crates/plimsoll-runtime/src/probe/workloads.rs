@@ -40,10 +40,10 @@ impl BlurInput {
         height: usize,
         radius: usize,
         pixels: impl Into<Arc<[f32]>>,
-    ) -> Result<Self, super::blur::BlurRefused> {
+    ) -> Result<Self, super::blur::BlurError> {
         let (blur, pixels) = (Blur::new(width, height, radius)?, pixels.into());
         if pixels.len() != width * height {
-            return Err(super::blur::BlurRefused::Pixels { wanted: width * height, got: pixels.len() });
+            return Err(super::blur::BlurError::Pixels { wanted: width * height, got: pixels.len() });
         }
         Ok(Self { blur, height, pixels })
     }

@@ -30,7 +30,7 @@ pub const ROWS_MAX: usize = DeviceSet::LIMIT * Ladder::LIMIT;
 /// orchestrator.run(&square, Task::new(12))?;
 /// orchestrator.shutdown(Shutdown::Cancel);
 /// assert_eq!(counters.snapshot().tasks.done, 1);
-/// # Ok::<(), plimsoll::TaskFailure>(())
+/// # Ok::<(), plimsoll::RunError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Counters(Arc<Mutex<Totals>>);

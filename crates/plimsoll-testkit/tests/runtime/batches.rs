@@ -157,6 +157,6 @@ fn a_batch_survives_the_end_of_its_orchestrator() {
         }
         assert_eq!((ended, inbox.outstanding()), (2, 0));
         let refused = inbox.submit(Task::new(Piece::new(3))).expect_err("the orchestrator is gone");
-        assert_eq!(refused.reason, plimsoll_core::SubmitRefusal::ShuttingDown);
+        assert_eq!(refused.reason, plimsoll_core::SubmitErrorKind::ShuttingDown);
     });
 }

@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_core::{
-    Bytes, DeviceId, Footprint, GrantOwner, GrantRefusal, GrantRung, Priority, Quality, Shortfall, StepRefusal,
+    Bytes, DeviceId, Footprint, GrantError, GrantOwner, GrantRung, Priority, Quality, ShortfallError, StepError,
 };
-use plimsoll_runtime::{Grant, GrantRequest, NotGranted, Orchestrator, PendingGrant, Registered, Shutdown, Task};
+use plimsoll_runtime::{Grant, GrantRequest, GrantWaitError, Orchestrator, PendingGrant, Registered, Shutdown, Task};
 
 use crate::bounded::{Gate, PATIENCE, bounded, eventually, within};
 use crate::scripted::{FIRST, Piece, SECOND, Scripted, anywhere, as_device, virtual_gpu};
@@ -51,8 +51,8 @@ fn given(pending: PendingGrant) -> Grant {
 #[track_caller]
 fn still_waits(pending: PendingGrant) -> PendingGrant {
     match pending.wait(NO_TIME) {
-        Err(NotGranted::StillWaiting(pending)) => pending,
-        Err(NotGranted::Refused(refusal)) => panic!("{refusal}"),
+        Err(GrantWaitError::StillWaiting(pending)) => pending,
+        Err(GrantWaitError::Refused(refusal)) => panic!("{refusal}"),
         Ok(grant) => panic!("it is given: {grant:?}"),
     }
 }
@@ -146,14 +146,14 @@ fn a_wait_ends_though_nothing_else_happens() {
         let (orchestrator, _work) = two_gpus();
         let _held = orchestrator.lease(&mib(FIRST, 100)).unwrap();
         let request = GrantRequest::new(&mib(FIRST, 1)).patience(Duration::from_millis(50));
-        let NotGranted::Refused(refusal) = orchestrator.grant(request).unwrap().wait(PATIENCE).unwrap_err() else {
+        let GrantWaitError::Refused(refusal) = orchestrator.grant(request).unwrap().wait(PATIENCE).unwrap_err() else {
             panic!("it still waits")
         };
-        assert!(matches!(refusal, GrantRefusal::NotInTime(Shortfall::Granted { .. })), "{refusal}");
+        assert!(matches!(refusal, GrantError::NotInTime(ShortfallError::Granted { .. })), "{refusal}");
         let request = GrantRequest::new(&mib(FIRST, 1)).deadline(Duration::from_millis(50));
-        assert!(matches!(orchestrator.grant(request).unwrap().wait(PATIENCE), Err(NotGranted::Refused(_))));
+        assert!(matches!(orchestrator.grant(request).unwrap().wait(PATIENCE), Err(GrantWaitError::Refused(_))));
         let never = orchestrator.grant(GrantRequest::new(&mib(FIRST, 101))).err().unwrap();
-        assert!(matches!(never, GrantRefusal::NeverFits(_)), "{never}");
+        assert!(matches!(never, GrantError::NeverFits(_)), "{never}");
     });
 }
 
@@ -211,7 +211,7 @@ fn a_grant_moves_to_another_device_and_back() {
         let (orchestrator, _work) = two_gpus();
         let request = GrantRequest::new(&mib(FIRST, 90)).or(&mib(SECOND, 50)).may_rise();
         let grant = given(orchestrator.grant(request).unwrap());
-        assert_eq!(grant.step_to(1), Err(StepRefusal::NotReserved { device: SECOND }));
+        assert_eq!(grant.step_to(1), Err(StepError::NotReserved { device: SECOND }));
         orchestrator.recall(grant.id(), Some(1), LONG).unwrap();
         assert_eq!(promised(&orchestrator), [Bytes::mib(90), Bytes::mib(50)], "it has both while it moves");
         grant.step_to(1).unwrap();
@@ -274,7 +274,7 @@ fn shutting_down_refuses_those_who_wait_and_leaves_what_is_held() {
         let waiter = thread::spawn(move || pending.wait(PATIENCE).map(|grant| grant.portions()));
         orchestrator.shutdown(Shutdown::Cancel);
         let refused = waiter.join().unwrap().unwrap_err();
-        assert!(matches!(refused, NotGranted::Refused(GrantRefusal::ShuttingDown)), "{refused:?}");
+        assert!(matches!(refused, GrantWaitError::Refused(GrantError::ShuttingDown)), "{refused:?}");
         assert_eq!(held.portions(), mib(FIRST, 60));
         drop(held);
     });

@@ -1,6 +1,6 @@
 //! What is mine is never taken for yours: workloads, sessions and orchestrators side by side.
 
-use plimsoll_core::{SubmitRefusal, TaskError};
+use plimsoll_core::{SubmitErrorKind, TaskError};
 use plimsoll_runtime::{Orchestrator, Task};
 
 use crate::bounded::{bounded, within};
@@ -36,7 +36,7 @@ fn a_workload_of_another_orchestrator_is_refused() {
         let theirs = there.register(Scripted::named("theirs").factor(3));
         assert_eq!(here.run(&mine, Task::new(Piece::new(7))).unwrap().output.value, 14);
         let refused = here.submit(&theirs, Task::new(Piece::new(7))).expect_err("it was never registered here");
-        assert_eq!(refused.reason, SubmitRefusal::UnknownWorkload);
+        assert_eq!(refused.reason, SubmitErrorKind::UnknownWorkload);
         assert!(here.run(&theirs, Task::new(Piece::new(7))).is_err());
         assert!(here.run_all(&theirs, [Task::new(Piece::new(7))]).next().unwrap().is_err());
         assert!(here.why(&theirs, Task::new(Piece::new(7))).is_empty());

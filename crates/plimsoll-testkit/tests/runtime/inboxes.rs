@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::{SubmitRefusal, TaskError};
+use plimsoll_core::{SubmitErrorKind, TaskError};
 use plimsoll_runtime::{Orchestrator, Registered, Task};
 
 use crate::bounded::{Gate, PATIENCE, bounded, eventually, within};
@@ -54,7 +54,7 @@ fn results_that_nobody_takes_are_bounded() {
         });
         assert!(most <= 2 * LIMIT, "{most} results lie in the inbox at once; the queue's limit is {LIMIT}");
         let refused = refused.expect("it is full at last");
-        assert_eq!(refused.reason, SubmitRefusal::InboxFull { limit: 2 * LIMIT });
+        assert_eq!(refused.reason, SubmitErrorKind::InboxFull { limit: 2 * LIMIT });
         let text = refused.reason.to_string();
         assert!(text.contains("take results out, then submit again"), "{text}");
         let again = inbox.try_submit(*refused.task).expect_err("still full");
@@ -75,7 +75,7 @@ fn a_full_inbox_refuses_at_once() {
         let work = orchestrator.register(Scripted::default());
         let mut inbox = orchestrator.inbox(&work);
         let refused = (0..).find_map(|n| inbox.submit(Task::new(Piece::new(n))).err()).expect("it is full at last");
-        assert_eq!(refused.reason, SubmitRefusal::InboxFull { limit: 1 });
+        assert_eq!(refused.reason, SubmitErrorKind::InboxFull { limit: 1 });
         while inbox.poll_any_blocking(PATIENCE).is_some() {}
         inbox.submit(*refused.task).unwrap();
         assert!(inbox.poll_any_blocking(PATIENCE).is_some());

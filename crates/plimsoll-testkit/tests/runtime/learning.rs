@@ -155,7 +155,7 @@ fn an_input_that_runs_out_everywhere_does_not_close_its_workload() {
             let orchestrator = builder.profile(file.clone(), Some(machine("k"))).build();
             let work = orchestrator.register(Scripted::default());
             let ladder = || gpu_then_cpu(Bytes(10));
-            let failed_on = |result: Result<_, plimsoll_runtime::TaskFailure>| match result.err().unwrap().error {
+            let failed_on = |result: Result<_, plimsoll_runtime::RunError>| match result.err().unwrap().error {
                 TaskError::Exhausted { attempts } => {
                     attempts.iter().filter(|attempt| matches!(attempt.setback, Setback::Failed(_))).count()
                 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_core::{Bytes, Footprint, GrantOwner, Setback, Shortfall, TaskError};
+use plimsoll_core::{Bytes, Footprint, GrantOwner, Setback, ShortfallError, TaskError};
 use plimsoll_runtime::{Orchestrator, Registered, Task};
 
 use crate::bounded::{Gate, bounded, eventually, within};
@@ -32,11 +32,11 @@ fn all_or_nothing_over_two_devices() {
         assert_eq!(pair.portions(), [(a, Bytes::mib(60)), (b, Bytes::mib(10))]);
         let refused = orchestrator.lease(&[(b, Bytes::mib(10)), (a, Bytes::mib(60))]).err().unwrap();
         let (wanted, free, granted) = (Bytes::mib(60), Bytes::mib(40), Bytes::mib(60));
-        assert_eq!(refused, Shortfall::Granted { device: a, wanted, free, owner: GrantOwner::Caller, granted });
+        assert_eq!(refused, ShortfallError::Granted { device: a, wanted, free, owner: GrantOwner::Caller, granted });
         let refused = orchestrator.lease(&[(b, Bytes::mib(10)), (a, Bytes::mib(101))]).err().unwrap();
-        assert_eq!(refused, Shortfall::NeverFits { device: a, wanted: Bytes::mib(101), line: Bytes::mib(100) });
+        assert_eq!(refused, ShortfallError::NeverFits { device: a, wanted: Bytes::mib(101), line: Bytes::mib(100) });
         let twice = orchestrator.lease(&[(a, Bytes::mib(30)), (a, Bytes::mib(30))]).err().unwrap();
-        assert!(matches!(twice, Shortfall::Granted { wanted, .. } if wanted == Bytes::mib(60)), "{twice}");
+        assert!(matches!(twice, ShortfallError::Granted { wanted, .. } if wanted == Bytes::mib(60)), "{twice}");
         assert_eq!(promised(&orchestrator), [Bytes::mib(60), Bytes::mib(10)], "a refusal takes nothing");
         drop(pair);
         assert_eq!(promised(&orchestrator), [Bytes::ZERO, Bytes::ZERO]);
@@ -132,7 +132,7 @@ fn a_lease_closes_idle_sessions_but_nothing_in_use() {
         let busy = orchestrator.submit(&work, busy).unwrap();
         entered.pass();
         let refused = orchestrator.lease(&[(FIRST, Bytes::mib(100))]).err().unwrap();
-        assert!(matches!(refused, Shortfall::NotNow { .. }), "{refused}");
+        assert!(matches!(refused, ShortfallError::NotNow { .. }), "{refused}");
         leave.open();
         within(busy, "the busy session").unwrap();
         drop(orchestrator.lease(&[(FIRST, Bytes::mib(100))]).unwrap());

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Bytes, Fault, Footprint, Ladder, MemoryMoment};
-use plimsoll_runtime::{Access, Backend, Device, Kernel, Launch, Orchestrator, Reference, Task, TaskFailure};
+use plimsoll_runtime::{Access, Backend, Device, Kernel, Launch, Orchestrator, Reference, RunError, Task};
 use plimsoll_wgpu::{OpenOptions, discover};
 
 use crate::bounded::bounded;
@@ -49,7 +49,7 @@ fn one_slot() -> Orchestrator {
 /// Runs a guilty task and then innocent ones of another workload on the same slot, which must all be right. Gives the
 /// guilty one's own error.
 #[track_caller]
-fn the_guilty_alone_fails(guilty: Scripted, task: Task<Scripted>) -> TaskFailure {
+fn the_guilty_alone_fails(guilty: Scripted, task: Task<Scripted>) -> RunError {
     let orchestrator = one_slot();
     let (guilty, innocent) = (orchestrator.register(guilty), orchestrator.register(Scripted::named("innocent")));
     let right = || Task::new(Piece::new(2).ladder(on_the_gpu()).checked());

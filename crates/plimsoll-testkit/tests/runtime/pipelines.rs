@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use plimsoll_core::{Priority, SubmitRefusal, TaskError};
+use plimsoll_core::{Priority, SubmitErrorKind, TaskError};
 use plimsoll_runtime::{FanOut, Gathered, OnFailure, Orchestrator, Pipeline, Registered, Task, Workload, workload};
 
 use crate::bounded::{Gate, bounded, eventually};
@@ -74,7 +74,7 @@ fn the_first_failure_can_end_them_all() {
         let failure = flow.wait(LONG).expect("it fails").result.unwrap_err();
         assert!(matches!(failure.error, TaskError::WorkFailed(_)));
         let refused = flow.submit(Task::new(1)).unwrap_err();
-        assert_eq!(refused.reason, SubmitRefusal::FlowEnded);
+        assert_eq!(refused.reason, SubmitErrorKind::FlowEnded);
         // As an iterator: whatever was under way ends, and inputs are pulled no further.
         let pulled = AtomicUsize::new(0);
         let inputs = (0..).inspect(|_| _ = pulled.fetch_add(1, Ordering::Relaxed)).map(Task::new);

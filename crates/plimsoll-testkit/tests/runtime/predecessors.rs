@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_core::{Fault, SubmitRefusal, TaskError, TaskId};
+use plimsoll_core::{Fault, SubmitErrorKind, TaskError, TaskId};
 use plimsoll_runtime::{Orchestrator, Registered, Task, Ticket};
 
 use crate::bounded::{Gate, bounded, within};
@@ -118,7 +118,7 @@ fn a_task_of_another_orchestrator_is_refused() {
         let foreign = there.submit(&other, Task::new(Piece::new(1).held(&entered, &leave))).unwrap();
         entered.pass();
         let refused = here.submit(&work, Task::new(Piece::new(2)).after([foreign.id()])).expect_err("refused");
-        assert_eq!(refused.reason, SubmitRefusal::UnknownPredecessor { task: foreign.id() });
+        assert_eq!(refused.reason, SubmitErrorKind::UnknownPredecessor { task: foreign.id() });
         leave.open();
         within(foreign, "the foreign one").unwrap();
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_core::{Fault, SubmitRefusal};
+use plimsoll_core::{Fault, SubmitErrorKind};
 use plimsoll_runtime::{Orchestrator, Registered, Task};
 
 use crate::bounded::{Gate, PATIENCE, bounded, eventually, within};
@@ -34,7 +34,7 @@ fn the_very_task_comes_back() {
             Ok(())
         });
         let refused = orchestrator.try_submit(&work, Task::new(piece)).expect_err("the queue is full");
-        assert_eq!(refused.reason, SubmitRefusal::QueueFull { limit: 2 });
+        assert_eq!(refused.reason, SubmitErrorKind::QueueFull { limit: 2 });
         let refused = orchestrator.submit(&work, *refused.task).expect_err("still full after a short wait");
         let mut inbox = orchestrator.inbox(&work);
         let refused = inbox.try_submit(*refused.task).expect_err("still full for an inbox");

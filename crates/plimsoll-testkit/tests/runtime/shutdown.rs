@@ -186,7 +186,7 @@ fn whoever_waits_for_queue_space_is_told() {
         });
         (0..2).for_each(|_| waiting.recv().unwrap());
         let closer = std::thread::spawn(move || orchestrator.shutdown(Shutdown::Cancel));
-        assert_eq!(submitter.join().unwrap(), Some(plimsoll_core::SubmitRefusal::ShuttingDown));
+        assert_eq!(submitter.join().unwrap(), Some(plimsoll_core::SubmitErrorKind::ShuttingDown));
         let ended = caller.join().unwrap();
         assert!(!ended.is_empty() && ended.iter().all(|error| matches!(error, Some(TaskError::ShutDown))), "{ended:?}");
         leave.open();

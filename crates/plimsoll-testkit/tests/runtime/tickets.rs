@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::TaskError;
-use plimsoll_runtime::{Orchestrator, Registered, Task, TaskFailure, WaitError};
+use plimsoll_runtime::{Orchestrator, Registered, RunError, Task, WaitError};
 
 use crate::bounded::{Gate, bounded, eventually};
 use crate::scripted::{Piece, Scripted};
@@ -46,7 +46,7 @@ fn waits_work_with_question_marks() {
 fn a_result_is_given_once_and_asking_again_is_an_error() {
     bounded(|| {
         let (orchestrator, work) = start(1);
-        let taken = |failure: &TaskFailure| matches!(failure.error, TaskError::ResultTaken);
+        let taken = |failure: &RunError| matches!(failure.error, TaskError::ResultTaken);
         let mut ticket = orchestrator.submit(&work, Task::new(Piece::new(7))).unwrap();
         smol::block_on(async {
             assert_eq!((&mut ticket).await.unwrap().output.value, 7);

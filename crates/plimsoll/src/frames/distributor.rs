@@ -5,10 +5,9 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::balancer::Strategy;
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::{Chain, ChainWorkload, Frame};
-use plimsoll_runtime::{Builder, Device, Orchestrator, Task, Workload};
+use plimsoll_runtime::{Orchestrator, Task, Workload};
 
 use super::error::FrameError;
 use super::flow::{Flow, FrameDone, FrameStream};
@@ -27,10 +26,11 @@ const CHAINS_MAX: usize = 16;
 /// use plimsoll::frames::{Distributor, DistributorOptions};
 /// use plimsoll::image::Size;
 /// use plimsoll::image::frames::{Chain, Colour, Format, Frame};
-/// use plimsoll::{Machine, MachineOptions};
+/// use plimsoll::{Machine, MachineOptions, Orchestrator};
 ///
 /// let machine = Machine::open(&MachineOptions::from_env()?);
-/// let distributor = Distributor::new(machine.devices, DistributorOptions::default())?;
+/// let orchestrator = Orchestrator::builder().devices(machine.devices).build();
+/// let distributor = Distributor::new(orchestrator, DistributorOptions::default());
 /// let chain: Chain = "crop=1x1".parse()?;
 /// let format = Format::new(Size { width: 3, height: 1 }, 8, Colour::Rgb)?;
 /// let frame = |shade| Frame::new(format, vec![shade; 9]);
@@ -44,65 +44,27 @@ pub struct Distributor {
     chains: Mutex<Vec<(u64, Parts)>>,
 }
 
-/// How frames are spread.
-#[must_use = "options do nothing by themselves"]
+/// How frames are spread. How a device is picked among those that may is the orchestrator's
+/// [strategy](plimsoll_runtime::Builder::strategy).
+#[derive(Clone, Debug, Default)]
 pub struct DistributorOptions {
-    /// How to pick among devices.
-    pub strategy: Strategy,
-    /// The share of a device, by its place among the devices, under [`Strategy::WeightedCapacity`]; a device without one
-    /// counts as many as it has slots.
-    pub weights: Vec<(usize, f64)>,
-    /// The devices that may work on frames, by their places; all of them if there is none. Files are read and written on
-    /// the others too.
-    pub only: Vec<DeviceId>,
+    /// The devices that may work on frames; all of them if there is none. Files are read and written on the others too.
+    pub devices: Vec<DeviceId>,
     /// The only rung that will do.
     pub rung: Option<&'static str>,
-    /// What devices are called in figures, in their order; a device without one is called what its maker calls it.
-    pub names: Vec<String>,
-    /// Everything else about the orchestrator: its profile, listeners and limits.
-    pub orchestrator: Builder,
 }
-
-impl Default for DistributorOptions {
-    fn default() -> Self {
-        Self {
-            strategy: Strategy::default(),
-            weights: Vec::new(),
-            only: Vec::new(),
-            rung: None,
-            names: Vec::new(),
-            orchestrator: Orchestrator::builder(),
-        }
-    }
-}
-
-/// There is nothing to work with.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no device to spread frames over; give at least the CPU, as `Machine::open` does")]
-pub struct NoDevices;
 
 /// Who does the work: what every stream of a distributor shares.
 pub(super) struct Pool {
-    pub(super) orchestrator: Orchestrator,
-    pub(super) only: Vec<DeviceId>,
-    rung: Option<&'static str>,
-    names: Vec<String>,
+    pub(super) orchestrator: Arc<Orchestrator>,
+    pub(super) options: DistributorOptions,
 }
 
 impl Distributor {
-    /// A distributor over these devices.
-    ///
-    /// # Errors
-    /// [`NoDevices`] if there is none.
-    pub fn new(devices: Vec<Arc<dyn Device>>, options: DistributorOptions) -> Result<Self, NoDevices> {
-        if devices.is_empty() {
-            return Err(NoDevices);
-        }
-        let DistributorOptions { strategy, weights, only, rung, names, orchestrator } = options;
-        let described = orchestrator.devices(devices).strategy(strategy);
-        let described = weights.into_iter().fold(described, |described, (at, weight)| described.weight(at, weight));
-        let pool = Pool { orchestrator: described.build(), only, rung, names };
-        Ok(Self { pool: Arc::new(pool), chains: Mutex::default() })
+    /// A distributor over the devices of an orchestrator, its own or one that is shared.
+    pub fn new(orchestrator: impl Into<Arc<Orchestrator>>, options: DistributorOptions) -> Self {
+        let pool = Pool { orchestrator: orchestrator.into(), options };
+        Self { pool: Arc::new(pool), chains: Mutex::default() }
     }
 
     /// Does a chain to one frame and waits for it. To a chain that looks at other frames, it is the only one of its
@@ -141,10 +103,11 @@ impl Distributor {
     /// use plimsoll::frames::{Distributor, DistributorOptions};
     /// use plimsoll::image::Size;
     /// use plimsoll::image::frames::{Chain, Colour, Format, Frame};
-    /// use plimsoll::{Machine, MachineOptions};
+    /// use plimsoll::{Machine, MachineOptions, Orchestrator};
     ///
     /// let machine = Machine::open(&MachineOptions::from_env()?);
-    /// let distributor = Distributor::new(machine.devices, DistributorOptions::default())?;
+    /// let orchestrator = Orchestrator::builder().devices(machine.devices).build();
+    /// let distributor = Distributor::new(orchestrator, DistributorOptions::default());
     /// let chain: Chain = "crop=2x2".parse()?;
     /// let format = Format::new(Size { width: 4, height: 4 }, 8, Colour::Rgb)?;
     /// let frames = (0..100).map(move |shade| Frame::new(format, vec![shade; 48]));
@@ -199,27 +162,32 @@ impl Distributor {
     }
 }
 
+impl std::fmt::Debug for Distributor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Distributor").field("options", &self.pool.options).finish_non_exhaustive()
+    }
+}
+
 impl Pool {
+    fn may_work(&self, device: DeviceId) -> bool {
+        self.options.devices.is_empty() || self.options.devices.contains(&device)
+    }
+
     /// The devices that may work on frames.
     pub(super) fn metered(&self) -> impl Iterator<Item = Metered> {
-        let chosen = |id: &DeviceId| self.only.is_empty() || self.only.contains(id);
-        self.orchestrator.devices().filter(move |(id, _)| chosen(id)).map(|(id, facts)| Metered {
-            id,
-            name: self.names.get(id.index()).unwrap_or(&facts.name).clone(),
-            slots: facts.slots,
-        })
+        let chosen = self.orchestrator.devices().filter(|(id, _)| self.may_work(*id));
+        chosen.map(|(id, facts)| Metered { id, name: facts.label.clone(), slots: facts.slots })
     }
 
     /// A task, on the rung that was asked for and one of these devices; any, if there is none.
     pub(super) fn allowed<W: Workload>(&self, task: Task<W>, devices: &[DeviceId]) -> Task<W> {
-        let task = self.rung.into_iter().fold(task, Task::rung);
+        let task = self.options.rung.into_iter().fold(task, Task::rung);
         if devices.is_empty() { task } else { task.devices(devices.iter().copied()) }
     }
 
     /// How many bytes may be promised on each of the devices that may work on frames.
     pub(super) fn lines(&self) -> Vec<(DeviceId, Bytes)> {
         let reports = self.orchestrator.reports().into_iter();
-        let chosen = reports.filter(|report| self.only.is_empty() || self.only.contains(&report.device));
-        chosen.map(|report| (report.device, report.line)).collect()
+        reports.filter(|report| self.may_work(report.device)).map(|report| (report.device, report.line)).collect()
     }
 }

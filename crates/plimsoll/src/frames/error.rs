@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::PlanError;
-use plimsoll_runtime::TaskFailure;
+use plimsoll_runtime::RunError;
 
 /// Why a stream of frames ended early. All frames before the one that is named were delivered. Numbers
 /// count from 0; messages, as people do, from 1.
@@ -57,7 +57,7 @@ pub enum FrameError<E> {
         /// The frame.
         number: u64,
         /// Why.
-        failure: TaskFailure,
+        failure: RunError,
     },
 }
 

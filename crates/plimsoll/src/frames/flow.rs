@@ -8,10 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures_util::Stream;
 use plimsoll_core::scheduler::Report;
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_image::frames::{ChainWorkload, Format, Frame};
-use plimsoll_runtime::{Registered, TaskFailure, TaskResult, Ticket};
+use plimsoll_runtime::{Registered, RunError, TaskResult, Ticket};
 
 use super::distributor::Pool;
 use super::error::FrameError;
@@ -72,6 +73,25 @@ impl<E> Iterator for FrameStream<E> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
+    }
+}
+
+/// Nothing in it is pinned.
+impl<E> Unpin for FrameStream<E> {}
+
+impl<E> Stream for FrameStream<E> {
+    type Item = Result<FrameDone, FrameError<E>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll(context)
+    }
+}
+
+impl<E> std::fmt::Debug for FrameStream<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Flow { pulled, delivered, window, .. } = &self.0;
+        let mut shown = f.debug_struct("FrameStream");
+        shown.field("pulled", pulled).field("delivered", delivered).field("window", window).finish_non_exhaustive()
     }
 }
 
@@ -265,7 +285,7 @@ enum Claim {
     /// It will come.
     Ticket(Ticket<Frame>),
     /// It was never taken in.
-    Refused(TaskFailure),
+    Refused(RunError),
     /// It came.
     Settled,
 }
@@ -273,7 +293,7 @@ enum Claim {
 impl UnderWay {
     fn begin(pool: &Pool, chain: &Registered<ChainWorkload>, task: FrameTask) -> Self {
         let FrameTask { number, bytes, task, first } = task;
-        let submitted = task.and_then(|task| pool.orchestrator.submit(chain, task).map_err(TaskFailure::from));
+        let submitted = task.and_then(|task| pool.orchestrator.submit(chain, task).map_err(RunError::from));
         let claim = match submitted {
             Ok(ticket) => Claim::Ticket(ticket),
             Err(failure) => Claim::Refused(failure),

@@ -14,7 +14,7 @@ use plimsoll_core::{DeviceKind, Priority};
 use plimsoll_image::encode::{EncodeError, JpegQuality};
 use plimsoll_image::frames::Frame;
 use plimsoll_image::frames::stream::{ReadImageError, read_image, write_image};
-use plimsoll_runtime::{Registered, Task, TaskFailure, TaskResult, Ticket, workload};
+use plimsoll_runtime::{Registered, RunError, Task, TaskResult, Ticket, workload};
 
 use super::distributor::Pool;
 use super::source::{Given, Source};
@@ -35,7 +35,7 @@ pub enum ImageFileError {
     Write(#[from] EncodeError),
     /// Nobody even tried: no CPU is among the devices, or the orchestrator takes no more work.
     #[error("image files are read and written on the CPU: {0}")]
-    Task(TaskFailure),
+    Task(RunError),
 }
 
 /// Image files as a source of frames.
@@ -43,7 +43,7 @@ pub(super) struct ImageFiles {
     pool: Arc<Pool>,
     read: Registered<Read>,
     files: Box<dyn Iterator<Item = PathBuf> + Send>,
-    reading: VecDeque<Result<Ticket<Result<Frame, ReadImageError>>, TaskFailure>>,
+    reading: VecDeque<Result<Ticket<Result<Frame, ReadImageError>>, RunError>>,
     most: usize,
 }
 
@@ -64,7 +64,7 @@ impl Source for ImageFiles {
         {
             // Nothing can be done to a frame before it is read, so reading goes first.
             let task = Task::new(path).priority(Priority::High);
-            self.reading.push_back(self.pool.orchestrator.submit(&self.read, task).map_err(TaskFailure::from));
+            self.reading.push_back(self.pool.orchestrator.submit(&self.read, task).map_err(RunError::from));
         }
         let ended = match self.reading.front_mut() {
             None => return Poll::Ready(None),

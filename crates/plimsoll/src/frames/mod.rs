@@ -23,7 +23,7 @@ mod source;
 mod tasks;
 mod window;
 
-pub use distributor::{Distributor, DistributorOptions, NoDevices};
+pub use distributor::{Distributor, DistributorOptions};
 pub use error::FrameError;
 pub use flow::{FrameDone, FrameStream};
 pub use images::{ImageFileError, ImageWriter};

@@ -5,16 +5,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_core::{DeviceId, SequenceId};
 use plimsoll_image::frames::{ChainWorkload, FirstPart, Format, Frame};
-use plimsoll_runtime::{Registered, Task, TaskFailure, Ticket, Value};
+use plimsoll_runtime::{Registered, RunError, Task, Ticket, Value};
 
 use super::distributor::Pool;
-
-/// Runs of this process, each with a number of its own.
-static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// A chain that an orchestrator knows, in its parts.
 #[derive(Clone)]
@@ -36,7 +32,7 @@ pub(super) struct FrameTask {
     pub(super) number: u64,
     pub(super) bytes: usize,
     /// What is to be done, or why its own first part or that of a neighbour was refused.
-    pub(super) task: Result<Task<ChainWorkload>, TaskFailure>,
+    pub(super) task: Result<Task<ChainWorkload>, RunError>,
     /// Its first part.
     pub(super) first: Option<Ticket<()>>,
 }
@@ -73,7 +69,7 @@ struct Neighbour {
     sequence: SequenceId,
     /// Until its own task has it.
     ticket: Option<Ticket<()>>,
-    kept: Result<Value, TaskFailure>,
+    kept: Result<Value, RunError>,
 }
 
 impl Tasks {
@@ -84,10 +80,10 @@ impl Tasks {
             first: 0,
             due: 0,
             run: u64::MAX,
-            sequence: SequenceId(0),
+            sequence: pool.orchestrator.sequence(),
             left_in_run: 0,
         };
-        let (pool, devices) = (Arc::clone(pool), pool.only.clone());
+        let (pool, devices) = (Arc::clone(pool), pool.options.devices.clone());
         Self { pool, parts, around, next: 0, devices, ready: VecDeque::new(), neighbours }
     }
 
@@ -150,7 +146,8 @@ impl Tasks {
 
     /// Hands in what is done to a frame by itself.
     fn begin(&mut self, first: &Registered<FirstPart>, frame: Frame) -> Neighbour {
-        let (format, bytes, sequence) = (frame.format(), frame.bytes().len(), self.neighbours.next_sequence());
+        let (format, bytes, sequence) =
+            (frame.format(), frame.bytes().len(), self.neighbours.next_sequence(&self.pool));
         let task = self.pool.allowed(Task::new(frame), &self.devices).sequence(sequence);
         let (ticket, kept) = match self.pool.orchestrator.submit_for_value(first, task) {
             Ok((ticket, value)) => (Some(ticket), Ok(value)),
@@ -163,7 +160,7 @@ impl Tasks {
         let Neighbours { frames, first, due, .. } = &mut self.neighbours;
         let (number, own) = (*due, (*due - *first) as usize);
         let last = frames.len().min(own + self.around + 1);
-        let among: Result<Vec<Value>, TaskFailure> =
+        let among: Result<Vec<Value>, RunError> =
             frames.range(..last).map(|frame| frame.kept.as_ref().map(Value::share).map_err(Clone::clone)).collect();
         let Neighbour { format, bytes, sequence, ticket, .. } = &mut frames[own];
         let (format, bytes, sequence, first) = (*format, *bytes, *sequence, ticket.take());
@@ -179,10 +176,10 @@ impl Tasks {
 }
 
 impl Neighbours {
-    fn next_sequence(&mut self) -> SequenceId {
+    fn next_sequence(&mut self, pool: &Pool) -> SequenceId {
         if self.left_in_run == 0 {
             self.left_in_run = self.run;
-            self.sequence = SequenceId(fresh());
+            self.sequence = pool.orchestrator.sequence();
         }
         self.left_in_run -= 1;
         self.sequence
@@ -193,8 +190,4 @@ impl Neighbours {
             self.first += 1;
         }
     }
-}
-
-fn fresh() -> u64 {
-    NUMBERS.fetch_add(1, Ordering::Relaxed)
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use plimsoll_blocks::UnpackError;
-use plimsoll_core::{SubmitRefusal, TaskError};
-use plimsoll_runtime::TaskFailure;
+use plimsoll_core::{SubmitErrorKind, TaskError};
+use plimsoll_runtime::RunError;
 
 /// Why a file was not packed or unpacked. What was written before it is right.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum PackError {
         number: u64,
         /// Why.
         #[source]
-        failure: TaskFailure,
+        failure: RunError,
     },
     /// A block was not taken in.
     #[error("block {number} was not taken in: {reason}")]
@@ -37,7 +37,7 @@ pub enum PackError {
         /// Which one, from 0.
         number: u64,
         /// Why.
-        reason: SubmitRefusal,
+        reason: SubmitErrorKind,
     },
     /// A stage is to run on a GPU, and there is none.
     #[error("the {stage} stage is to run on a GPU, and there is none; `plimsoll devices` lists what there is")]
@@ -58,7 +58,7 @@ impl PackError {
     pub fn damage(&self) -> Option<&UnpackError> {
         match self {
             Self::Unpack(error) => Some(error),
-            Self::Block { failure: TaskFailure { error: TaskError::WorkFailed(cause), .. }, .. } => {
+            Self::Block { failure: RunError { error: TaskError::WorkFailed(cause), .. }, .. } => {
                 cause.error().downcast_ref()
             }
             _ => None,
@@ -66,7 +66,7 @@ impl PackError {
     }
 
     /// A block failed. What is wrong with packed bytes says so itself.
-    pub(super) fn of_block(number: u64, failure: TaskFailure) -> Self {
+    pub(super) fn of_block(number: u64, failure: RunError) -> Self {
         Self::Block { number, failure }
     }
 }

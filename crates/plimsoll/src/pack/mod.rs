@@ -26,6 +26,6 @@ mod watch;
 pub use error::PackError;
 pub use packer::{PackSummary, Packer, PackerOptions, UnpackOptions};
 pub use plimsoll_blocks::filter::{Filter, ParseFilterError};
-pub use plimsoll_blocks::{Damage, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
+pub use plimsoll_blocks::{DamageError, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
 pub use stages::{StageChoice, Stages};
 pub use watch::PackWatch;

@@ -3,6 +3,7 @@
 
 use std::io::{Read, Seek, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use plimsoll_blocks::Recipe;
 use plimsoll_blocks::pool::Pool;
@@ -34,7 +35,7 @@ use super::watch::PackWatch;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Packer {
-    orchestrator: Orchestrator,
+    orchestrator: Arc<Orchestrator>,
     options: PackerOptions,
     pool: Pool,
 }
@@ -70,9 +71,9 @@ pub struct PackSummary {
 }
 
 impl Packer {
-    /// A packer over these devices.
-    pub fn new(orchestrator: Orchestrator, options: PackerOptions) -> Self {
-        Self { orchestrator, options, pool: Pool::default() }
+    /// A packer over the devices of an orchestrator, its own or one that is shared.
+    pub fn new(orchestrator: impl Into<Arc<Orchestrator>>, options: PackerOptions) -> Self {
+        Self { orchestrator: orchestrator.into(), options, pool: Pool::default() }
     }
 
     /// Packs everything that the input gives. Bytes out depend on the input and the recipe alone.

@@ -7,8 +7,8 @@ use futures_util::Stream as _;
 use plimsoll_blocks::pool::Pool;
 use plimsoll_blocks::workloads::{Block, CodeFrameWork, CodeMemberWork, FilterWork, FindWork, Found, PackWork, Packed};
 use plimsoll_blocks::{Format, Method, Recipe};
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, SubmitRefusal};
-use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, Task, TaskRefused, Workload};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, SubmitErrorKind};
+use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, Workload};
 
 use super::error::PackError;
 
@@ -58,7 +58,7 @@ impl Stages {
 
 /// A pipeline on which blocks go in and come out packed.
 pub(super) trait BlockFlow {
-    fn submit(&mut self, block: Block, bytes: Bytes) -> Result<u64, SubmitRefusal>;
+    fn submit(&mut self, block: Block, bytes: Bytes) -> Result<u64, SubmitErrorKind>;
     /// The next result; none if nothing is outstanding.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<ItemResult<Packed>>>;
     fn outstanding(&self) -> usize;
@@ -71,9 +71,9 @@ struct Stream<First: Workload<Input = Block>> {
 }
 
 impl<First: Workload<Input = Block>> BlockFlow for Stream<First> {
-    fn submit(&mut self, block: Block, bytes: Bytes) -> Result<u64, SubmitRefusal> {
+    fn submit(&mut self, block: Block, bytes: Bytes) -> Result<u64, SubmitErrorKind> {
         let task = allowed(Task::new(block), &self.first);
-        self.flow.submit_sized(task, bytes).map_err(|TaskRefused { reason, .. }| reason)
+        self.flow.submit_sized(task, bytes).map_err(|SubmitError { reason, .. }| reason)
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<ItemResult<Packed>>> {

@@ -14,7 +14,7 @@ use plimsoll_blocks::pool::{Pool, PooledBytes};
 use plimsoll_blocks::scan::{Part, Piece, Scanner, Whole};
 use plimsoll_blocks::workloads::{PartWork, UnpackWork, Unpacked};
 use plimsoll_core::Bytes;
-use plimsoll_runtime::{Held, Orchestrator, Registered, Task, TaskFailure, TaskRefused, Ticket};
+use plimsoll_runtime::{Held, Orchestrator, Registered, RunError, SubmitError, Task, Ticket};
 
 use super::error::PackError;
 use super::packer::{BYTES_MAX, PackSummary, items_max};
@@ -127,7 +127,7 @@ struct Given {
 }
 
 impl Waiting {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Given, TaskFailure>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Given, RunError>> {
         match self {
             Self::Whole(ticket) => Pin::new(ticket).poll(context).map_ok(|done| Given {
                 retries: done.report.attempts.len() as u64,
@@ -265,7 +265,7 @@ impl Unpacking<'_> {
         let (packed, size) = (whole.packed() as u64, (whole.packed() + whole.raw_max()) as u64);
         let number = self.submitted;
         let ticket = self.orchestrator.submit(&self.whole, Task::new(whole));
-        let ticket = ticket.map_err(|TaskRefused { reason, .. }| PackError::Refused { number, reason })?;
+        let ticket = ticket.map_err(|SubmitError { reason, .. }| PackError::Refused { number, reason })?;
         self.push(Waiting::Whole(ticket), packed, size);
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Unpacking<'_> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
         stream.is_whole |= part.as_ref().is_some_and(|part| part.is_last);
         let ticket = stream.held.submit(Task::new(Mutex::new(part)));
-        let ticket = ticket.map_err(|TaskRefused { reason, .. }| PackError::Refused { number, reason })?;
+        let ticket = ticket.map_err(|SubmitError { reason, .. }| PackError::Refused { number, reason })?;
         stream.under_way += 1;
         self.push(Waiting::Part(ticket), packed, packed);
         Ok(())

@@ -7,9 +7,11 @@
 mod load;
 mod pair;
 mod references;
+mod stream;
 mod sweep;
 
 pub use crate::stop::StopSign;
 pub use load::{LoadError, Loaded};
-pub use pair::{Drawn, FileFacts, MetricFailure, MetricScore, Pair, PairError, PairScores, Scored};
+pub use pair::{Drawn, FileFacts, MetricError, MetricScore, Pair, PairError, PairScores, Scored};
+pub use stream::ScoreStream;
 pub use sweep::{Pictures, Sweep, SweepOptions};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use plimsoll_core::Bytes;
 use plimsoll_core::scheduler::Report;
 use plimsoll_image::Image;
-use plimsoll_image::metrics::{HeatMap, Metric, Score, SizesDiffer};
-use plimsoll_runtime::TaskFailure;
+use plimsoll_image::metrics::{HeatMap, Metric, Score, SizesDifferError};
+use plimsoll_runtime::RunError;
 
 use super::load::{LoadError, Loaded};
 
@@ -40,7 +40,7 @@ pub struct PairScores {
     pub distorted: FileFacts,
     /// A score for each metric, in the order in which they were asked for, or why there is none: a metric that fails costs
     /// the others nothing.
-    pub scores: Vec<Result<MetricScore, MetricFailure>>,
+    pub scores: Vec<Result<MetricScore, MetricError>>,
     /// Small pictures, if they were asked for.
     pub drawn: Option<Drawn>,
 }
@@ -97,11 +97,11 @@ pub struct MetricScore {
 /// A metric that could not be computed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{metric}: {}", failure.error)]
-pub struct MetricFailure {
+pub struct MetricError {
     /// Which.
     pub metric: Metric,
     /// Why.
-    pub failure: TaskFailure,
+    pub failure: RunError,
 }
 
 /// Why a pair has no scores.
@@ -113,7 +113,7 @@ pub enum PairError {
     Load(Arc<LoadError>),
     /// The images are not of one size.
     #[error(transparent)]
-    Sizes(#[from] SizesDiffer),
+    Sizes(#[from] SizesDifferError),
     /// The images and what decoding them takes are more than the line.
     #[error(
         "both images and what decoding takes need {needed}, the line of the CPU is at {line}; raise the memory limit to \
@@ -127,5 +127,5 @@ pub enum PairError {
     },
     /// A file was not loaded: there is no memory for it, or the orchestrator takes no more work.
     #[error("not loaded: {}", .0.error)]
-    NotLoaded(Arc<TaskFailure>),
+    NotLoaded(Arc<RunError>),
 }

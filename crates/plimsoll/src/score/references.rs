@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::{Priority, TaskId};
 use plimsoll_image::decode::{Outlook, look};
-use plimsoll_runtime::{Orchestrator, Registered, Task};
+use plimsoll_runtime::Task;
 
-use super::load::{File, LoadError, LoadReference, ReferenceCell, ReferenceFile};
+use super::load::{File, LoadError, ReferenceCell, ReferenceFile};
 use super::pair::PairError;
+use super::sweep::Parts;
 
 /// References kept for pairs to come. Sweeps name the variants of one reference one after the other.
 const KEPT: usize = 4;
@@ -28,16 +29,15 @@ pub(super) struct KnownReference {
 }
 
 /// The references used last.
-pub(super) struct References<'a> {
-    orchestrator: &'a Orchestrator,
-    load: &'a Registered<LoadReference>,
+pub(super) struct References {
+    parts: Arc<Parts>,
     bytes_max: u64,
     known: VecDeque<(PathBuf, Result<KnownReference, PairError>)>,
 }
 
-impl<'a> References<'a> {
-    pub(super) fn new(orchestrator: &'a Orchestrator, load: &'a Registered<LoadReference>, bytes_max: u64) -> Self {
-        Self { orchestrator, load, bytes_max, known: VecDeque::new() }
+impl References {
+    pub(super) fn new(parts: Arc<Parts>, bytes_max: u64) -> Self {
+        Self { parts, bytes_max, known: VecDeque::new() }
     }
 
     /// The reference in a file. It is on its way from now on, if it was not among those used last.
@@ -63,7 +63,7 @@ impl<'a> References<'a> {
         let file = File { path: path.to_owned(), outlook };
         // Nothing can be scored before it is loaded, so it goes first.
         let task = Task::new(ReferenceFile { file, cell: Arc::clone(&cell) }).priority(Priority::High);
-        let ticket = self.orchestrator.submit(self.load, task);
+        let ticket = self.parts.orchestrator.submit(&self.parts.load_reference, task);
         let task = ticket.map_err(|refused| PairError::NotLoaded(Arc::new(refused.into())))?.id();
         Ok(KnownReference { outlook, cell, task, is_new: true })
     }

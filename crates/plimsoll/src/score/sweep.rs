@@ -1,25 +1,19 @@
-//! A sweep: many pairs through one pipeline, a bounded number of them and of their bytes under way.
-//! Never decodes a file whose header already says that it cannot be scored.
+//! A sweep: what is done to every pair, as one pipeline that fans out into the metrics.
 //! Invariant: pixels that wait to be scored stay within a quarter of the CPU's line, or are one pair's.
 
-use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::future::{Either, select};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, Priority};
 use plimsoll_image::Image;
-use plimsoll_image::decode::{DecodeOptions, look};
-use plimsoll_image::metrics::{Metric, MetricWorkload, SizesDiffer, heat_map};
+use plimsoll_image::decode::DecodeOptions;
+use plimsoll_image::metrics::{Metric, MetricWorkload, SizesDifferError, heat_map};
 use plimsoll_runtime::{
-    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, Task, TaskFailure, workload,
+    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, RunError, Task, workload,
 };
 
-use super::load::{File, LoadError, LoadPair, LoadReference, LoadedPair, LoadedReference, PairFiles};
-use super::pair::{Drawn, FileFacts, MetricFailure, MetricScore, Pair, PairError, PairScores, Scored};
-use super::references::{KnownReference, References};
-use crate::stop::StopSign;
+use super::load::{LoadPair, LoadReference, LoadedPair, LoadedReference};
+use super::pair::{Drawn, FileFacts, MetricError, MetricScore, Pair, PairError, PairScores};
+use super::stream::ScoreStream;
 
 /// Bytes of decoded pixels that wait to be scored: an eighth of a small machine's memory.
 const PIXELS_BUDGET: u64 = 512 << 20;
@@ -55,27 +49,29 @@ pub struct Pictures {
     pub side_max: u32,
 }
 
-/// Many pairs to score.
+/// Scores of many pairs.
 ///
 /// ```no_run
-/// use std::ops::ControlFlow;
 /// use plimsoll::image::metrics::Metric;
-/// use plimsoll::score::{Pair, StopSign, Sweep, SweepOptions};
+/// use plimsoll::score::{Pair, Sweep, SweepOptions};
 /// use plimsoll::{Machine, MachineOptions, Orchestrator};
 ///
 /// let machine = Machine::open(&MachineOptions::from_env()?);
 /// let orchestrator = Orchestrator::builder().devices(machine.devices).build();
-/// let sweep = Sweep::new(&orchestrator, SweepOptions::of([Metric::Ssim2]));
+/// let sweep = Sweep::new(orchestrator, SweepOptions::of([Metric::Ssim2]));
 /// let pair = Pair { reference: "a.png".into(), distorted: "a.jpg".into() };
-/// sweep.run([(0, pair)], &StopSign::default(), |scored| {
+/// for scored in sweep.stream([pair]) {
 ///     println!("{:?}", scored.outcome);
-///     ControlFlow::Continue(())
-/// });
+/// }
 /// # Ok::<(), plimsoll::machine::SettingError>(())
 /// ```
-pub struct Sweep<'a> {
-    orchestrator: &'a Orchestrator,
-    load_reference: Registered<LoadReference>,
+#[derive(Debug)]
+pub struct Sweep(Arc<Parts>);
+
+/// What every stream of a sweep shares.
+pub(super) struct Parts {
+    pub(super) orchestrator: Arc<Orchestrator>,
+    pub(super) load_reference: Registered<LoadReference>,
     load: Registered<LoadPair>,
     scoring: Arc<Scoring>,
 }
@@ -92,14 +88,14 @@ type ToDraw = (Arc<LoadedReference>, Image, u32);
 type DrawWork = workload::Function<ToDraw, Drawn>;
 
 /// What a task of a pair gives.
-enum Piece {
+pub(super) enum Piece {
     Score(MetricScore),
     Drawn(Drawn),
 }
 
 /// What is kept of a pair while it is scored; or why it is not.
-type Kept = Result<LoadedPair, PairError>;
-type PairFlow = Flow<LoadPair, Gathered<Kept, Piece>>;
+pub(super) type Kept = Result<LoadedPair, PairError>;
+pub(super) type PairFlow = Flow<LoadPair, Gathered<Kept, Piece>>;
 
 impl SweepOptions {
     /// These metrics on any device, and nothing kept but scores.
@@ -116,138 +112,70 @@ impl SweepOptions {
     }
 }
 
-impl<'a> Sweep<'a> {
-    /// A sweep on the devices of an orchestrator.
-    pub fn new(orchestrator: &'a Orchestrator, options: SweepOptions) -> Self {
+impl Sweep {
+    /// A sweep on the devices of an orchestrator, its own or one that is shared.
+    pub fn new(orchestrator: impl Into<Arc<Orchestrator>>, options: SweepOptions) -> Self {
+        let orchestrator = orchestrator.into();
         let metrics: Vec<_> = options.metrics.iter().map(|metric| orchestrator.register(metric.workload())).collect();
         let (decode, pinner) = (options.decode.clone(), orchestrator.reference_pinner());
         let load_reference =
             orchestrator.register(LoadReference { options: decode.clone(), metrics: metrics.clone(), pinner });
         let load = orchestrator.register(LoadPair { options: decode });
         let draw = orchestrator.register(workload::function("draw", draw));
-        Self { orchestrator, load_reference, load, scoring: Arc::new(Scoring { options, metrics, draw }) }
+        let scoring = Arc::new(Scoring { options, metrics, draw });
+        Self(Arc::new(Parts { orchestrator, load_reference, load, scoring }))
     }
 
-    /// Scores pairs, each with its number, and hands over what came of each, in the order in which they end. Stops when
-    /// `take` says so or the sign is raised: pairs under way are then given up.
-    pub fn run(
-        &self,
-        pairs: impl IntoIterator<Item = (usize, Pair)>,
-        stop: &StopSign,
-        mut take: impl FnMut(Scored) -> ControlFlow<()>,
-    ) {
-        let mut under_way = UnderWay::new(self);
-        let mut pairs = pairs.into_iter();
-        let mut waiting = None;
-        pollster::block_on(async {
-            while !stop.is_raised() {
-                while let Some((at, pair)) = waiting.take().or_else(|| pairs.next()) {
-                    match under_way.begin(at, &pair) {
-                        Ok(Begun::Yes) => under_way.note(at, pair),
-                        Ok(Begun::Full) => {
-                            waiting = Some((at, pair));
-                            break;
-                        }
-                        Err(error) => {
-                            if take(Scored { at, pair, outcome: Err(error) }).is_break() {
-                                return;
-                            }
-                        }
-                    }
-                    if stop.is_raised() {
-                        return;
-                    }
-                }
-                let Either::Left((Some(done), _)) =
-                    select(Box::pin(under_way.flow.next()), Box::pin(stop.raised())).await
-                else {
-                    return;
-                };
-                if take(under_way.scored(done)).is_break() {
-                    return;
-                }
-            }
-        });
+    /// Scores pairs: an iterator of what came of each, in the order in which they end, with a bounded number under way.
+    /// Dropping it gives up what is under way.
+    pub fn stream(&self, pairs: impl IntoIterator<Item = Pair, IntoIter: Send + 'static>) -> ScoreStream {
+        ScoreStream::new(&self.0, Box::new(pairs.into_iter()))
+    }
+
+    /// The orchestrator, for its reports, its profile, or other work on the same devices.
+    pub fn orchestrator(&self) -> &Orchestrator {
+        &self.0.orchestrator
+    }
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sweep").field("options", &self.scoring.options).finish_non_exhaustive()
+    }
+}
+
+impl Parts {
+    /// Stages for pairs whose pixels stay within so many bytes.
+    pub(super) fn flow(&self, bytes_max: Bytes) -> PairFlow {
+        let slots: usize = self.orchestrator.devices().map(|(_, facts)| facts.slots).sum();
+        let scoring = Arc::clone(&self.scoring);
+        let pipeline = Pipeline::of(&self.load)
+            .fan_out(move |loaded| scoring.fan_out(loaded))
+            .items_max(2 * slots + 2)
+            .bytes_max(bytes_max);
+        self.orchestrator.flow(&pipeline)
+    }
+
+    /// Bytes of decoded pixels that may wait to be scored.
+    pub(super) fn pixels_max(&self) -> Bytes {
+        Bytes(PIXELS_BUDGET.min(self.line().0 / LINE_SHARE))
     }
 
     /// Bytes of the CPU that may be promised now.
-    fn line(&self) -> Bytes {
+    pub(super) fn line(&self) -> Bytes {
         let is_cpu = |device: DeviceId| {
             self.orchestrator.devices().any(|(id, facts)| id == device && facts.kind == DeviceKind::Cpu)
         };
         let status = self.orchestrator.reports();
         status.iter().filter(|status| is_cpu(status.device)).map(|status| status.line).max().unwrap_or(Bytes::MAX)
     }
-}
 
-/// Whether a pair is on its way.
-enum Begun {
-    Yes,
-    /// Not before another has ended.
-    Full,
-}
-
-/// The pairs of a sweep that are on their way.
-struct UnderWay<'s> {
-    sweep: &'s Sweep<'s>,
-    flow: PairFlow,
-    references: References<'s>,
-    /// The pair of each item.
-    pairs: HashMap<u64, (usize, Pair)>,
-    next_item: u64,
-}
-
-impl<'s> UnderWay<'s> {
-    fn new(sweep: &'s Sweep<'s>) -> Self {
-        let slots: usize = sweep.orchestrator.devices().map(|(_, facts)| facts.slots).sum();
-        let bytes_max = PIXELS_BUDGET.min(sweep.line().0 / LINE_SHARE);
-        let scoring = Arc::clone(&sweep.scoring);
-        let pipeline = Pipeline::of(&sweep.load)
-            .fan_out(move |loaded| scoring.fan_out(loaded))
-            .items_max(2 * slots + 2)
-            .bytes_max(Bytes(bytes_max));
-        let references = References::new(sweep.orchestrator, &sweep.load_reference, bytes_max / 2);
-        Self { sweep, flow: sweep.orchestrator.flow(&pipeline), references, pairs: HashMap::new(), next_item: 0 }
-    }
-
-    /// Begins with a pair if there is space for it; says why if it can never be scored.
-    fn begin(&mut self, at: usize, pair: &Pair) -> Result<Begun, PairError> {
-        if self.flow.is_full(Bytes::ZERO) {
-            return Ok(Begun::Full);
-        }
-        let failed = |cause| PairError::Load(LoadError::of(&pair.distorted, cause));
-        let outlook = look(&pair.distorted).map_err(failed)?;
-        let bytes = Bytes(outlook.image_bytes);
-        if self.flow.is_full(bytes) {
-            return Ok(Begun::Full);
-        }
-        let KnownReference { outlook: reference, cell, task, is_new } = self.references.at(&pair.reference)?;
-        if !outlook.may_match(&reference) {
-            return Err(SizesDiffer { reference: reference.size, distorted: outlook.size }.into());
-        }
-        let decoding = outlook.decode_bytes.max(if is_new { reference.decode_bytes } else { 0 });
-        let (needed, line) = (bytes + Bytes(reference.image_bytes + decoding), self.sweep.line());
-        if needed > line {
-            return Err(PairError::DoesNotFit { needed, line });
-        }
-        let distorted = File { path: pair.distorted.clone(), outlook };
-        let load = Task::new(PairFiles { at, distorted, reference: cell }).after([task]);
-        let submitted = self.flow.submit_sized(load, bytes);
-        self.next_item = submitted.map_err(|refused| PairError::NotLoaded(Arc::new(refused.into())))?;
-        Ok(Begun::Yes)
-    }
-
-    fn note(&mut self, at: usize, pair: Pair) {
-        self.pairs.insert(self.next_item, (at, pair));
-    }
-
-    fn scored(&mut self, done: ItemResult<Gathered<Kept, Piece>>) -> Scored {
-        let (at, pair) = self.pairs.remove(&done.item).expect("an item is noted when it begins, and ends once");
-        let outcome = match done.result {
-            Ok(done) => self.sweep.scoring.gathered(done.output),
+    /// What came of a pair.
+    pub(super) fn outcome(&self, done: ItemResult<Gathered<Kept, Piece>>) -> Result<PairScores, PairError> {
+        match done.result {
+            Ok(done) => self.scoring.gathered(done.output),
             Err(failure) => Err(PairError::NotLoaded(Arc::new(failure))),
-        };
-        Scored { at, pair, outcome }
+        }
     }
 }
 
@@ -297,10 +225,10 @@ impl Scoring {
     fn gathered(&self, gathered: Gathered<Kept, Piece>) -> Result<PairScores, PairError> {
         let pair = gathered.kept?;
         let mut results = gathered.results.into_iter();
-        let of_metric = |(metric, result): (&Metric, Result<Piece, TaskFailure>)| match result {
+        let of_metric = |(metric, result): (&Metric, Result<Piece, RunError>)| match result {
             Ok(Piece::Score(score)) => Some(Ok(score)),
             Ok(Piece::Drawn(_)) => None,
-            Err(failure) => Some(Err(MetricFailure { metric: *metric, failure })),
+            Err(failure) => Some(Err(MetricError { metric: *metric, failure })),
         };
         let scores = self.options.metrics.iter().zip(results.by_ref()).filter_map(of_metric).collect();
         let drawn = results.flatten().find_map(|piece| match piece {
@@ -322,7 +250,7 @@ fn of_one_size(pair: LoadedPair) -> Kept {
     let (distorted, reference) = (pair.distorted.image.size(), pair.reference.file.image.size());
     match distorted == reference {
         true => Ok(pair),
-        false => Err(SizesDiffer { reference, distorted }.into()),
+        false => Err(SizesDifferError { reference, distorted }.into()),
     }
 }
 

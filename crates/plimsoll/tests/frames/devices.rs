@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll::Device;
 use plimsoll::frames::{Distributor, DistributorOptions};
+use plimsoll::{Device, Orchestrator};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_testkit::virtual_device::VirtualDevice;
 use plimsoll_wgpu::{OpenOptions, WgpuDevice};
@@ -24,5 +24,5 @@ pub(crate) fn virtual_gpus(count: usize) -> Vec<Arc<dyn Device>> {
 }
 
 pub(crate) fn distributor(devices: Vec<Arc<dyn Device>>) -> Distributor {
-    Distributor::new(devices, DistributorOptions::default()).expect("there are devices")
+    Distributor::new(Orchestrator::builder().devices(devices).build(), DistributorOptions::default())
 }

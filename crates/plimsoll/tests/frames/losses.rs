@@ -21,8 +21,8 @@ fn a_gpu_lost_at_frame_50_of_100_costs_no_frame() {
     let gpus = logical_gpus(2);
     let devices: Vec<Arc<dyn Device>> = gpus.iter().map(|gpu| Arc::clone(gpu) as Arc<dyn Device>).collect();
     // In turn, so that the one that is lost has frames.
-    let options = DistributorOptions { strategy: Strategy::RoundRobin, ..DistributorOptions::default() };
-    let distributor = Distributor::new(devices, options).expect("there are devices");
+    let described = Orchestrator::builder().devices(devices).strategy(Strategy::RoundRobin);
+    let distributor = Distributor::new(described.build(), DistributorOptions::default());
     let mut stream = distributor.stream(endless_luck(film(100)), &chain());
     let mut seen = 0;
     for (number, done) in (0..).zip(&mut stream) {
@@ -47,8 +47,8 @@ fn a_frame_that_no_device_can_give_ends_the_stream_after_those_before_it() {
     let gone = (1..100).fold(gone, |gone, reopening| gone.fault(ScriptedFault::StaysAway { reopening })).build();
     let gone = Arc::new(gone);
     let orchestrator = Orchestrator::builder().device_wait_max(Duration::from_millis(50));
-    let options = DistributorOptions { orchestrator, ..DistributorOptions::default() };
-    let distributor = Distributor::new(vec![Arc::clone(&gone) as Arc<dyn Device>], options).expect("a device");
+    let orchestrator = orchestrator.device(Arc::clone(&gone) as Arc<dyn Device>).build();
+    let distributor = Distributor::new(orchestrator, DistributorOptions::default());
     let mut stream = distributor.stream(endless_luck(film(100)), &chain());
     for number in 0..10 {
         assert_eq!(stream.next().expect("more to come").expect("well so far").number, number);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll::frames::{Distributor, DistributorOptions, FrameStats};
 use plimsoll::image::frames::Chain;
-use plimsoll::{Device, Strategy};
+use plimsoll::{Device, Orchestrator, Strategy};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 use crate::film::{endless_luck, film};
@@ -22,9 +22,8 @@ fn through(strategy: Strategy) -> FrameStats {
     let device = |(at, pace): (usize, Duration)| {
         Arc::new(VirtualDevice::gpu(&format!("virtual {at}")).pace(pace).build()) as Arc<dyn Device>
     };
-    let devices = PACES.into_iter().enumerate().map(device).collect();
-    let options = DistributorOptions { strategy, ..DistributorOptions::default() };
-    let distributor = Distributor::new(devices, options).expect("there are devices");
+    let described = Orchestrator::builder().devices(PACES.into_iter().enumerate().map(device)).strategy(strategy);
+    let distributor = Distributor::new(described.build(), DistributorOptions::default());
     let chain: Chain = "crop=8x8".parse().expect("a chain");
     let mut stream = distributor.stream(endless_luck(film(FRAMES)), &chain);
     assert!(stream.all(|done| done.is_ok()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll::frames::{Distributor, DistributorOptions, FrameStats};
 use plimsoll::image::frames::{Chain, Frame};
-use plimsoll::{Device, Strategy};
+use plimsoll::{Builder, Device, Orchestrator, Strategy};
 
 use crate::devices::{cpu, distributor, logical_gpus};
 use crate::film::{difference, endless_luck, film};
@@ -21,8 +21,8 @@ fn on_one_device() -> Vec<Frame> {
     done.into_iter().map(|done| done.frame).collect()
 }
 
-fn through(devices: &[Arc<dyn Device>], options: DistributorOptions) -> (Vec<Frame>, FrameStats) {
-    let distributor = Distributor::new(devices.to_vec(), options).expect("there are devices");
+fn through(described: Builder, options: DistributorOptions) -> (Vec<Frame>, FrameStats) {
+    let distributor = Distributor::new(described.build(), options);
     let mut stream = distributor.stream(endless_luck(film(FRAMES)), &chain());
     let frames = (0..).zip(&mut stream).map(|(number, done)| {
         let done = done.expect("no frame fails");
@@ -42,9 +42,10 @@ fn four_gpus_and_a_cpu() -> Vec<Arc<dyn Device>> {
 fn every_strategy_gives_every_frame_in_order_and_keeps_its_promise() {
     let (devices, right) = (four_gpus_and_a_cpu(), on_one_device());
     for strategy in Strategy::ALL {
-        let weights = WEIGHTS.into_iter().enumerate().collect();
-        let (frames, stats) =
-            through(&devices, DistributorOptions { strategy, weights, ..DistributorOptions::default() });
+        let described = Orchestrator::builder().devices(devices.clone()).strategy(strategy);
+        let described =
+            WEIGHTS.into_iter().enumerate().fold(described, |described, (at, weight)| described.weight(at, weight));
+        let (frames, stats) = through(described, DistributorOptions::default());
         assert_eq!(frames.len(), right.len(), "{strategy}");
         let worst = frames.iter().zip(&right).map(|(a, b)| difference(a, b)).max();
         assert!(worst <= Some(1), "{strategy}: codes differ by {worst:?}");
@@ -73,7 +74,8 @@ fn promise(strategy: Strategy, shares: &[u64]) {
 fn on_the_cpu_rung_every_strategy_gives_the_same_bytes() {
     let (devices, right) = (four_gpus_and_a_cpu(), on_one_device());
     for strategy in Strategy::ALL {
-        let options = DistributorOptions { strategy, rung: Some("cpu"), ..DistributorOptions::default() };
-        assert!(through(&devices, options).0 == right, "{strategy}");
+        let described = Orchestrator::builder().devices(devices.clone()).strategy(strategy);
+        let options = DistributorOptions { rung: Some("cpu"), ..DistributorOptions::default() };
+        assert!(through(described, options).0 == right, "{strategy}");
     }
 }

@@ -7,10 +7,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll::StopSign;
-use plimsoll::frames::{Distributor, DistributorOptions, FrameError, NoDevices};
+use plimsoll::frames::{Distributor, DistributorOptions, FrameError};
 use plimsoll::image::Size;
 use plimsoll::image::frames::{Chain, Frame};
+use plimsoll::{Orchestrator, StopSign};
 
 use crate::devices::{cpu, distributor, virtual_gpus};
 use crate::film::{endless_luck, film, format, frame};
@@ -30,10 +30,10 @@ fn soon<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 }
 
 #[test]
-fn no_devices_is_an_error_that_says_what_to_do() {
-    let error = Distributor::new(Vec::new(), DistributorOptions::default()).err();
-    assert_eq!(error, Some(NoDevices));
-    assert!(NoDevices.to_string().contains("give at least the CPU"));
+fn an_orchestrator_that_was_given_no_devices_works_on_the_cpu() {
+    let distributor = Distributor::new(Orchestrator::builder().build(), DistributorOptions::default());
+    let done = distributor.dispatch(frame(0), &chain()).expect("a frame");
+    assert_eq!(done.report.rung, "cpu");
 }
 
 #[test]

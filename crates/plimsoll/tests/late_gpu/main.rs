@@ -9,7 +9,7 @@ use std::process::Command;
 
 use driver::{REFUSE, RefusingDriver};
 use plimsoll::bench::{BenchOptions, bench};
-use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions, Problem};
+use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineError, MachineOptions};
 use plimsoll::{Bytes, DeviceId, DeviceKind, Orchestrator, Task};
 use plimsoll_core::health::Ailment;
 use plimsoll_runtime::probe::workloads::{CPU, GPU_FULL, SumWork};
@@ -42,7 +42,7 @@ fn with_the_refusing_driver(relent: impl FnOnce()) {
 
     let machine = Machine::open(&options);
     assert_eq!(machine.names, [DeviceName::Cpu, DeviceName::Gpu(0)], "{:?}", machine.problems);
-    let [problem @ Problem::NotOpened { name: DeviceName::Gpu(0), .. }] = &machine.problems[..] else {
+    let [problem @ MachineError::NotOpened { name: DeviceName::Gpu(0), .. }] = &machine.problems[..] else {
         panic!("{:?}", machine.problems)
     };
     assert!(problem.to_string().contains("tried again"), "{problem}");

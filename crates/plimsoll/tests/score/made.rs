@@ -1,11 +1,10 @@
 //! Files made for a test, and a sweep over them.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use plimsoll::score::{Pair, Scored, StopSign, Sweep, SweepOptions};
+use plimsoll::score::{Pair, Scored, Sweep, SweepOptions};
 use plimsoll::{Bytes, Device, Orchestrator};
 use plimsoll_runtime::cpu::CpuDevice;
 use tempfile::TempDir;
@@ -46,25 +45,21 @@ pub(crate) fn pixmap((width, height): (u32, u32), noise: u32) -> Vec<u8> {
 }
 
 /// An orchestrator of two cores with so much memory.
-pub(crate) fn cores(memory: Bytes) -> Orchestrator {
+pub(crate) fn cores(memory: Bytes) -> Arc<Orchestrator> {
     let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(2).memory_limit(memory).build());
-    Orchestrator::builder().devices([cpu]).build()
+    Arc::new(Orchestrator::builder().devices([cpu]).build())
 }
 
 /// Scores variants of one reference; what came of each, in their order.
 pub(crate) fn scored(
-    orchestrator: &Orchestrator,
+    orchestrator: &Arc<Orchestrator>,
     options: SweepOptions,
     reference: &Path,
     variants: &[PathBuf],
 ) -> Vec<Scored> {
     let pair = |distorted: &PathBuf| Pair { reference: reference.to_owned(), distorted: distorted.clone() };
-    let pairs: Vec<(usize, Pair)> = variants.iter().map(pair).enumerate().collect();
-    let mut all = Vec::new();
-    Sweep::new(orchestrator, options).run(pairs, &StopSign::default(), |scored| {
-        all.push(scored);
-        ControlFlow::Continue(())
-    });
+    let pairs: Vec<Pair> = variants.iter().map(pair).collect();
+    let mut all: Vec<Scored> = Sweep::new(Arc::clone(orchestrator), options).stream(pairs).collect();
     all.sort_by_key(|scored| scored.at);
     all
 }

@@ -1,6 +1,7 @@
 //! Sweeps as the library runs them.
 
 use std::fs;
+use std::sync::Arc;
 
 use plimsoll::image::metrics::Metric;
 use plimsoll::regret::RegretMeter;
@@ -74,7 +75,7 @@ fn what_ran_is_explained_and_measured_against_the_best_schedule() {
     let reference = folder.picture("reference.ppm", (256, 192), 0);
     let variants: Vec<_> = (0..12).map(|at| folder.picture(&format!("{at}.ppm"), (256, 192), at + 1)).collect();
     let meter = RegretMeter::new();
-    let orchestrator = Orchestrator::builder().cpu(2).listener(meter.listener()).build();
+    let orchestrator = Arc::new(Orchestrator::builder().cpu(2).listener(meter.listener()).build());
     let options = SweepOptions { explain: true, ..SweepOptions::of([Metric::Ssim]) };
     for scored in scored(&orchestrator, options, &reference, &variants) {
         let scores = scored.outcome.expect("scored");

@@ -58,22 +58,17 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let shown = Shown::new(args, &plan, strategy, places.output.is_stdout());
     let opened = Machine::open(&machine_options(args, machine)?);
     opened.problems.iter().for_each(warn);
-    let only = chosen(args, &opened.names)?;
+    let devices = chosen(args, &opened.names)?;
     let live = Live::new(opened.devices.iter().map(|device| device.facts().slots));
     let meter = RegretMeter::new();
     let described = Orchestrator::builder().listener(live.listener()).listener(meter.listener());
     let hardware = profile::hardware();
     let described = described.profile(profile::file(&hardware).map_err(Stop::failed)?, Some(hardware));
     let (described, trace) = trace::start(described, args.trace.as_deref(), &opened.names)?;
-    let options = DistributorOptions {
-        strategy,
-        weights: weights(args, &opened.names)?,
-        only,
-        rung: None,
-        names: opened.names.iter().map(ToString::to_string).collect(),
-        orchestrator: described,
-    };
-    let distributor = Distributor::new(opened.devices, options).map_err(Stop::failed)?;
+    let described = described.devices(opened.devices).strategy(strategy);
+    let weights = weights(args, &opened.names)?;
+    let described = weights.into_iter().fold(described, |described, (at, weight)| described.weight(at, weight));
+    let distributor = Distributor::new(described.build(), DistributorOptions { devices, rung: None });
     if !shown.as_json() {
         output::aside(output::clean(&plan));
         plan.guesses().iter().for_each(|guesses| output::aside(format_args!("note: {guesses}")));

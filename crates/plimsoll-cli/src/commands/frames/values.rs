@@ -5,7 +5,7 @@ use std::fmt;
 use plimsoll::Strategy;
 use plimsoll::image::Size;
 use plimsoll::image::encode::JpegQuality;
-use plimsoll::image::frames::stream::{NoRate, Ratio, RawFormat};
+use plimsoll::image::frames::stream::{NoRateError, Ratio, RawFormat};
 use plimsoll::image::frames::{Matrix, Range};
 use plimsoll::machine::DeviceName;
 
@@ -52,7 +52,7 @@ fn named(text: &str) -> Result<DeviceName, String> {
 }
 
 pub(super) fn parse_strategy(text: &str) -> Result<Strategy, String> {
-    text.parse().map_err(|error: plimsoll_core::balancer::UnknownStrategy| error.to_string())
+    text.parse().map_err(|error: plimsoll_core::balancer::ParseStrategyError| error.to_string())
 }
 
 pub(super) fn parse_weight(text: &str) -> Result<(DeviceName, f64), String> {
@@ -73,7 +73,7 @@ pub(super) fn parse_range(text: &str) -> Result<Range, String> {
 }
 
 pub(super) fn parse_rate(text: &str) -> Result<Ratio, String> {
-    text.parse().map_err(|error: NoRate| error.to_string())
+    text.parse().map_err(|error: NoRateError| error.to_string())
 }
 
 /// What stands after --raw.

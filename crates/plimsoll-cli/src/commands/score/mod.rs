@@ -17,10 +17,12 @@ mod summary;
 mod table;
 mod threshold;
 
+use std::sync::Arc;
+
 use plimsoll::machine::{DeviceName, GpuUse, Machine, MachineOptions};
 use plimsoll::regret::RegretMeter;
-use plimsoll::score::{Pictures, Sweep, SweepOptions};
-use plimsoll::{Builder, Orchestrator, Shutdown, profile};
+use plimsoll::score::{Pair, Pictures, Scored, Sweep, SweepOptions};
+use plimsoll::{Builder, Orchestrator, StopSign, profile};
 use plimsoll_core::DeviceId;
 use plimsoll_results::{report, rows};
 
@@ -29,6 +31,7 @@ use self::args::DeviceChoice;
 use self::columns::Columns;
 use self::outputs::Outputs;
 use self::page::Page;
+use self::resume::MetricsAndPairs;
 use self::stats::Stats;
 use crate::machine_args::MachineArgs;
 use crate::stop::{self, Ended, Stop, warn};
@@ -50,15 +53,13 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let left = outputs.left_to_do(pairs)?;
     let meter = RegretMeter::new();
     let (builder, trace) = trace::start(orchestrator(opened)?, args.trace.as_deref(), &names)?;
-    let orchestrator = if args.stats.is_some() { builder.listener(meter.listener()) } else { builder }.build();
+    let builder = if args.stats.is_some() { builder.listener(meter.listener()) } else { builder };
+    let orchestrator = Arc::new(builder.build());
     let stop = stop::on_signal();
-    for (metrics, pairs) in left.sweeps {
-        let options = SweepOptions { metrics, ..options.clone() };
-        Sweep::new(&orchestrator, options).run(pairs, &stop, |scored| outputs.take(scored));
-    }
+    sweep(&orchestrator, options, left.sweeps, &stop, &mut outputs);
     let stats = args.stats.map(|format| Stats::of(&orchestrator, &meter, &names, format));
     let saved = orchestrator.save_profile();
-    orchestrator.shutdown(Shutdown::Cancel);
+    drop(orchestrator);
     trace.finish()?;
     if let Err(error) = saved {
         warn(error);
@@ -66,6 +67,28 @@ pub(crate) fn run(args: &Args, machine: &MachineArgs) -> Ended {
     let to_stdout = args.row_format()?.is_none() || args.output.is_some();
     let ended = outputs.finish(stop.is_raised());
     stats.map_or(Ok(()), |stats| stats.print(to_stdout)).and(ended)
+}
+
+/// Scores what is left to do, until the outputs want no more.
+fn sweep(
+    orchestrator: &Arc<Orchestrator>,
+    mut options: SweepOptions,
+    sweeps: Vec<MetricsAndPairs>,
+    stop: &StopSign,
+    outputs: &mut Outputs,
+) {
+    for (metrics, pairs) in sweeps {
+        let (places, pairs): (Vec<usize>, Vec<Pair>) = pairs.into_iter().unzip();
+        options.metrics = metrics;
+        let scores = Sweep::new(Arc::clone(orchestrator), options.clone()).stream(pairs).stop_on(stop);
+        for scored in scores {
+            let at = places[scored.at];
+            if outputs.take(Scored { at, ..scored }).is_break() {
+                return;
+            }
+        }
+        options.pictures.first = options.pictures.first.saturating_sub(places.len());
+    }
 }
 
 /// The columns of rows that this run is to add to.

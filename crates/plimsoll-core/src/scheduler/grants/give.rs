@@ -11,8 +11,8 @@ use super::super::take::LOOK;
 use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
 use crate::event::{GrantEdge, What};
-use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantRefusal, GrantRung, Portions, bytes_on};
-use crate::ledger::{Ledger, Shortfall};
+use crate::grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantRung, Portions, bytes_on};
+use crate::ledger::{Ledger, ShortfallError};
 use crate::{Bytes, DeviceId, DeviceSet, Moment};
 
 impl<H: Host> Scheduler<H> {
@@ -25,7 +25,7 @@ impl<H: Host> Scheduler<H> {
         for id in waiting {
             match self.fitting_rung(id, taken_before) {
                 Fitting::Now(rung) => self.give(now, id, rung),
-                Fitting::Never(shortfall) => self.refuse_grant(now, id, GrantRefusal::NeverFits(shortfall)),
+                Fitting::Never(shortfall) => self.refuse_grant(now, id, GrantError::NeverFits(shortfall)),
                 Fitting::Later => {
                     self.wait_for_runs_or_recall(now, id, taken_before);
                     taken_before = self.devices_of(id).fold(taken_before, DeviceSet::with);
@@ -190,7 +190,7 @@ impl<H: Host> Scheduler<H> {
         id: GrantId,
         rung: usize,
         taken_before: DeviceSet,
-    ) -> Result<Discards<H>, Shortfall> {
+    ) -> Result<Discards<H>, ShortfallError> {
         let Some(grant) = self.grants.get(id) else { return Ok(Discards::default()) };
         let (Some(lease), owner) = (grant.lease, grant.spec.owner) else { return Ok(Discards::default()) };
         let portions: Portions = grant.spec.ladder[rung].portions().iter().copied().collect();
@@ -224,10 +224,10 @@ impl<H: Host> Scheduler<H> {
         more: &[(DeviceId, Bytes)],
         owner: GrantOwner,
         taken_before: DeviceSet,
-    ) -> Option<Shortfall> {
+    ) -> Option<ShortfallError> {
         let short = more.iter().find(|portion| !self.fits_now(&[**portion], owner, Moment(u64::MAX), taken_before));
         short.map(|&(device, wanted)| match self.ledger.ceiling(device) {
-            line if wanted > line => Shortfall::NeverFits { device, wanted, line },
+            line if wanted > line => ShortfallError::NeverFits { device, wanted, line },
             _ => self.not_now(device, wanted, self.free_for_grants(device)),
         })
     }
@@ -274,5 +274,5 @@ enum Fitting {
     /// None does, but one may.
     Later,
     /// None ever will.
-    Never(Shortfall),
+    Never(ShortfallError),
 }

@@ -8,7 +8,7 @@ use super::super::state::Phase;
 use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
 use crate::event::{GrantEdge, What};
-use crate::grant::{GrantId, GrantPhase, Portions, StepRefusal, bytes_on};
+use crate::grant::{GrantId, GrantPhase, Portions, StepError, bytes_on};
 use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, SequenceId, TaskId};
 
 /// Who could step down. Among equally urgent ones sessions of our own go first: nobody has to be asked for them.
@@ -35,15 +35,15 @@ impl<H: Host> Scheduler<H> {
     ///
     /// # Errors
     /// Why that is no step, or where the lower rung does not fit.
-    pub fn recall(&mut self, now: Moment, id: GrantId, to: Option<usize>, within: Nanos) -> Result<(), StepRefusal> {
-        let grant = self.grants.get(id).filter(|grant| grant.is_held()).ok_or(StepRefusal::NotHeld)?;
+    pub fn recall(&mut self, now: Moment, id: GrantId, to: Option<usize>, within: Nanos) -> Result<(), StepError> {
+        let grant = self.grants.get(id).filter(|grant| grant.is_held()).ok_or(StepError::NotHeld)?;
         if let Some(rung) = to
             && (rung >= grant.spec.ladder.len() || self.frees(id, to).is_empty())
         {
-            return Err(StepRefusal::NoStep { rung });
+            return Err(StepError::NoStep { rung });
         }
         let discards = match to {
-            Some(rung) => self.reserve_for_step(now, id, rung, DeviceSet::NONE).map_err(StepRefusal::DoesNotFit)?,
+            Some(rung) => self.reserve_for_step(now, id, rung, DeviceSet::NONE).map_err(StepError::DoesNotFit)?,
             None => Discards::default(),
         };
         let until = now + within;

@@ -4,7 +4,7 @@ use super::{CPU, GPU, Nothing, exact};
 use crate::scheduler::{Assignment, BatchOutcome, Config, Measured, SessionTurn, Settled, Undrained};
 use crate::{
     Bytes, DeviceId, DeviceKind, Fault, Footprint, Ladder, MemoryMoment, Moment, Nanos, Place, Rung, Scheduler,
-    SequenceId, SubmitRefusal, TaskError, TaskId, TaskSpec,
+    SequenceId, SubmitErrorKind, TaskError, TaskId, TaskSpec,
 };
 
 pub(super) const NOW: Moment = Moment(1);
@@ -121,7 +121,7 @@ fn a_lost_device_ends_what_would_have_gone_on_and_says_what_was_not_drained() {
     };
     assert!(endings.iter().all(|ending| told(&ending.error)), "{endings:?}");
     let refused = scheduler.submit(NOW, spec.clone(), ()).unwrap_err().refusal;
-    assert_eq!(refused, SubmitRefusal::SessionLost { undrained: 2 });
+    assert_eq!(refused, SubmitErrorKind::SessionLost { undrained: 2 });
     assert_eq!(scheduler.restart(HELD), not_drained);
     submit(&mut scheduler, &spec, 1);
     assert!(matches!(take(&mut scheduler, CPU).session, SessionTurn::Open(_)), "the GPU is not back yet");
@@ -210,7 +210,7 @@ fn a_sequence_that_nobody_holds_is_refused() {
     let sequence = SequenceId(8);
     let other = TaskSpec { sequence: Some(sequence), ..spec };
     let refused = scheduler.submit(NOW, other, ()).unwrap_err().refusal;
-    assert_eq!(refused, SubmitRefusal::NotHeld { sequence });
+    assert_eq!(refused, SubmitErrorKind::NotHeld { sequence });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::line::Memory;
 use crate::task::SessionShape;
-use crate::{SubmitRefusal, TaskId};
+use crate::{SubmitErrorKind, TaskId};
 
 #[test]
 fn a_full_queue_says_so_exactly_when_it_refuses() {
@@ -20,7 +20,7 @@ fn a_full_queue_says_so_exactly_when_it_refuses() {
         .collect();
     assert!(scheduler.is_full());
     let refused = scheduler.submit(Moment(1), spec.clone(), ()).unwrap_err();
-    assert_eq!(refused.refusal, SubmitRefusal::QueueFull { limit: 3 });
+    assert_eq!(refused.refusal, SubmitErrorKind::QueueFull { limit: 3 });
     assert!(scheduler.cancel(Moment(2), ids[0]) && !scheduler.is_full());
     assert!(!scheduler.cancel(Moment(2), ids[0]), "once");
     let run = start(&mut scheduler, Moment(2), 0);
@@ -129,7 +129,7 @@ fn a_task_of_a_workload_that_nobody_registered_is_refused() {
     let known = spec(&mut scheduler, anywhere(1));
     let unknown = TaskSpec { workload: crate::WorkloadId(known.workload.0 + 1), ..known };
     let refused = scheduler.submit(Moment(1), unknown.clone(), ()).unwrap_err();
-    assert_eq!(refused.refusal, SubmitRefusal::UnknownWorkload);
+    assert_eq!(refused.refusal, SubmitErrorKind::UnknownWorkload);
     assert!(scheduler.why(Moment(1), &unknown).is_empty());
 }
 
@@ -140,7 +140,7 @@ fn a_scheduler_that_shuts_down_takes_nothing_in_and_ends_what_it_has() {
     scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
     scheduler.stop_accepting();
     let refused = scheduler.submit(Moment(1), spec, ()).unwrap_err();
-    assert_eq!(refused.refusal, SubmitRefusal::ShuttingDown);
+    assert_eq!(refused.refusal, SubmitErrorKind::ShuttingDown);
     let run = start(&mut scheduler, Moment(1), 0);
     settle(&mut scheduler, Moment(2), &run, None);
     scheduler.check_at_rest().unwrap();

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::task::ReferenceUse;
-use crate::{MemoryMoment, Refusal, Setback, Shortfall, TaskError};
+use crate::{MemoryMoment, Refusal, Setback, ShortfallError, TaskError};
 
 const MINUTE: u64 = 60_000_000_000;
 
@@ -89,7 +89,7 @@ fn waiting_for_others_ends_in_time_however_busy_the_device_is_and_holds_nobody_u
     }
     let ended = errors(&mut scheduler);
     let [TaskError::Exhausted { attempts }] = &ended[..] else { panic!("{ended:?}") };
-    let shortfall = Refusal::DoesNotFit(Shortfall::NotNow { device: GPU, wanted: Bytes(500), free: Bytes(35) });
+    let shortfall = Refusal::DoesNotFit(ShortfallError::NotNow { device: GPU, wanted: Bytes(500), free: Bytes(35) });
     assert!(matches!(&attempts[0].setback, Setback::Refused(refusal) if *refusal == shortfall), "{attempts:?}");
 }
 
@@ -135,8 +135,8 @@ fn a_lease_that_others_leave_no_memory_for_is_not_now() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     others_leave(&mut scheduler, Moment(1), GPU, 100);
     let refused = |scheduler: &mut Scheduler<Nothing>, bytes| scheduler.lease(Moment(2), &[(GPU, bytes)]).err();
-    assert!(matches!(refused(&mut scheduler, Bytes(500)), Some(Shortfall::NotNow { .. })));
-    assert!(matches!(refused(&mut scheduler, Bytes(900)), Some(Shortfall::NeverFits { .. })));
+    assert!(matches!(refused(&mut scheduler, Bytes(500)), Some(ShortfallError::NotNow { .. })));
+    assert!(matches!(refused(&mut scheduler, Bytes(900)), Some(ShortfallError::NeverFits { .. })));
 }
 
 /// It ran out of memory when little was free; an hour later much is.

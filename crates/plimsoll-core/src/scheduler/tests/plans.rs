@@ -240,7 +240,7 @@ fn a_set_is_taken_in_as_a_whole_or_not_at_all() {
     scheduler.config.queue_limit = 4;
     scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
     let (refusal, back) = scheduler.submit_all(Moment::START, set(&spec, 4)).unwrap_err();
-    assert_eq!((refusal, back.len()), (crate::SubmitRefusal::QueueFull { limit: 4 }, 4));
+    assert_eq!((refusal, back.len()), (crate::SubmitErrorKind::QueueFull { limit: 4 }, 4));
     assert_eq!(scheduler.unsettled(), 1);
     assert_eq!(scheduler.submit_all(Moment::START, set(&spec, 3)).map(|ids| ids.len()).ok(), Some(3));
     assert!(scheduler.is_full());

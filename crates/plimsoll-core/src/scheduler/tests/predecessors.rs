@@ -3,7 +3,7 @@
 use super::*;
 use crate::scheduler::Settled;
 use crate::scheduler::failed_lately::FAILURES_MAX;
-use crate::{SubmitRefusal, TaskError, TaskId};
+use crate::{SubmitErrorKind, TaskError, TaskId};
 
 fn fail_one(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec) -> TaskId {
     let failed = scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
@@ -48,10 +48,10 @@ fn what_is_not_known_any_more_is_refused_and_never_taken_for_done() {
     // One at a time, so that each takes the place of the one before.
     (0..FAILURES_MAX).for_each(|_| cancel_others(&mut scheduler, &spec, 1));
     let refused = scheduler.submit(Moment(3), after(&spec, failed), ()).unwrap_err();
-    assert_eq!(refused.refusal, SubmitRefusal::ForgottenPredecessor { task: failed });
+    assert_eq!(refused.refusal, SubmitErrorKind::ForgottenPredecessor { task: failed });
     assert_eq!(refused.spec.after[0], failed, "it comes back whole");
     let refused = scheduler.submit(Moment(3), after(&spec, earlier), ()).unwrap_err();
-    assert_eq!(refused.refusal, SubmitRefusal::ForgottenPredecessor { task: earlier }, "it had the same place");
+    assert_eq!(refused.refusal, SubmitErrorKind::ForgottenPredecessor { task: earlier }, "it had the same place");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_task_of_another_scheduler_is_no_predecessor() {
     let own = here.submit(Moment(1), specs[0].clone(), ()).unwrap();
     assert_ne!(own, foreign);
     let refused = here.submit(Moment(2), after(&specs[0], foreign), ()).unwrap_err();
-    assert_eq!(refused.refusal, SubmitRefusal::UnknownPredecessor { task: foreign });
+    assert_eq!(refused.refusal, SubmitErrorKind::UnknownPredecessor { task: foreign });
     assert!(!here.cancel(Moment(2), foreign), "nor is it anything else here");
 }
 

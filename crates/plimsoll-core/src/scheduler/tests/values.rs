@@ -5,7 +5,7 @@ use crate::balancer::Strategy;
 use crate::scheduler::{Assignment, BatchOutcome, Config, Measured, Moved, Settled, ValueTurn};
 use crate::{
     Ailment, Bytes, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, Ladder, Moment, Nanos, Place, Priority, Rung,
-    Scheduler, SubmitRefusal, TaskError, TaskSpec, ValueId,
+    Scheduler, SubmitErrorKind, TaskError, TaskSpec, ValueId,
 };
 
 const NOW: Moment = Moment(1);
@@ -121,7 +121,7 @@ fn what_failed_or_was_never_made_cannot_be_read() {
     let value = run.value;
     let refused = |scheduler: &mut Scheduler<Nothing>| {
         let refused = scheduler.submit(NOW, reader(&spec, &[value]), ()).unwrap_err();
-        assert_eq!(refused.refusal, SubmitRefusal::UnknownValue { value });
+        assert_eq!(refused.refusal, SubmitErrorKind::UnknownValue { value });
     };
     refused(&mut scheduler);
     end(&mut scheduler, &run, Some(Fault::work("broken")));

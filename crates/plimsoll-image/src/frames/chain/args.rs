@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::super::operation::Refused;
+use super::super::operation::OperationError;
 
 /// The arguments of one operation. Take them in the order of its usage line; each may be written in its place or by
 /// name.
@@ -46,12 +46,12 @@ impl<'a> Args<'a> {
     }
 
     /// As [`Args::take`], and there must be one.
-    pub(crate) fn require(&mut self, name: &str) -> Result<&'a str, Refused> {
-        self.take(name).ok_or_else(|| Refused::because(format_args!("{name} is missing")))
+    pub(crate) fn require(&mut self, name: &str) -> Result<&'a str, OperationError> {
+        self.take(name).ok_or_else(|| OperationError::because(format_args!("{name} is missing")))
     }
 
     /// A number within bounds; `usual` if it was not written.
-    pub(crate) fn number<T>(&mut self, name: &str, bounds: RangeInclusive<T>, usual: T) -> Result<T, Refused>
+    pub(crate) fn number<T>(&mut self, name: &str, bounds: RangeInclusive<T>, usual: T) -> Result<T, OperationError>
     where
         T: FromStr + PartialOrd + Display + Copy,
     {
@@ -59,32 +59,33 @@ impl<'a> Args<'a> {
     }
 
     /// One of some words; `usual` if none was written.
-    pub(crate) fn one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)], usual: T) -> Result<T, Refused> {
+    pub(crate) fn one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)], usual: T) -> Result<T, OperationError> {
         self.take(name).map_or(Ok(usual), |text| one_of(name, text, words))
     }
 
     /// Refuses what nobody took.
-    pub(crate) fn finish(mut self) -> Result<(), Refused> {
+    pub(crate) fn finish(mut self) -> Result<(), OperationError> {
         let left = self.in_place.pop_front().or_else(|| self.named.pop().map(|(key, _)| key));
-        left.map_or(Ok(()), |left| Err(Refused::because(format_args!("'{left}' is too much"))))
+        left.map_or(Ok(()), |left| Err(OperationError::because(format_args!("'{left}' is too much"))))
     }
 }
 
 /// A number within bounds.
-pub(crate) fn number<T>(name: &str, text: &str, bounds: RangeInclusive<T>) -> Result<T, Refused>
+pub(crate) fn number<T>(name: &str, text: &str, bounds: RangeInclusive<T>) -> Result<T, OperationError>
 where
     T: FromStr + PartialOrd + Display + Copy,
 {
-    let refused = || Refused::because(format_args!("{name} is a number from {} to {}", bounds.start(), bounds.end()));
+    let refused =
+        || OperationError::because(format_args!("{name} is a number from {} to {}", bounds.start(), bounds.end()));
     text.trim().parse().ok().filter(|value| bounds.contains(value)).ok_or_else(refused)
 }
 
 /// What one of some words stands for.
-pub(crate) fn one_of<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Refused> {
+pub(crate) fn one_of<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, OperationError> {
     let found = words.iter().find(|(word, _)| *word == text.trim());
     found.map(|(_, value)| *value).ok_or_else(|| {
         let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        Refused::because(format_args!("{name} is one of {}, not '{text}'", all.join(", ")))
+        OperationError::because(format_args!("{name} is one of {}, not '{text}'", all.join(", ")))
     })
 }
 

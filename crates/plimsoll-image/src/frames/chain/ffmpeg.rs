@@ -1,7 +1,7 @@
 //! Names that ffmpeg's users type: those that mean an operation of ours are put into our words, others answered with what
 //! to write. Never changes a name that is ours.
 
-use super::super::operation::Refused;
+use super::super::operation::OperationError;
 use super::args::{Args, number};
 
 /// What becomes of a name of ffmpeg's.
@@ -15,9 +15,9 @@ pub(super) enum Meant {
 /// What a name of ffmpeg's means; `None` if it is none that is known here.
 ///
 /// # Errors
-/// [`Refused`] if its arguments mean nothing here.
-pub(super) fn meant(name: &str, args: &mut Args<'_>) -> Option<Result<Meant, Refused>> {
-    let ours = |text: Result<String, Refused>| Some(text.map(Meant::Ours));
+/// [`OperationError`] if its arguments mean nothing here.
+pub(super) fn meant(name: &str, args: &mut Args<'_>) -> Option<Result<Meant, OperationError>> {
+    let ours = |text: Result<String, OperationError>| Some(text.map(Meant::Ours));
     match name {
         "hflip" => ours(Ok("flip=h".to_owned())),
         "vflip" => ours(Ok("flip=v".to_owned())),
@@ -61,7 +61,7 @@ fn instead(name: &str) -> Option<&'static str> {
 }
 
 /// `0` to `3`, or `clock` and its like.
-fn transpose(args: &mut Args<'_>) -> Result<String, Refused> {
+fn transpose(args: &mut Args<'_>) -> Result<String, OperationError> {
     let ways = [
         ("0", "rotate=90,flip=h"),
         ("cclock_flip", "rotate=90,flip=h"),
@@ -76,22 +76,22 @@ fn transpose(args: &mut Args<'_>) -> Result<String, Refused> {
 }
 
 /// `gblur=SIGMA`, as `gblur=sigma=2`.
-fn gblur(args: &mut Args<'_>) -> Result<String, Refused> {
+fn gblur(args: &mut Args<'_>) -> Result<String, OperationError> {
     Ok(format!("blur={}", args.take("sigma").unwrap_or("0.5")))
 }
 
 /// `lut3d=FILE`, `lut3d=file=FILE:interp=trilinear`.
-fn lut(args: &mut Args<'_>) -> Result<String, Refused> {
+fn lut(args: &mut Args<'_>) -> Result<String, OperationError> {
     let file = args.require("file")?;
     let between = args.take("interp").map(|way| if way == "linear" { String::new() } else { format!(":{way}") });
     Ok(format!("lut={file}{}", between.unwrap_or_default()))
 }
 
 /// A name of pixels: what of it a chain decides.
-fn format(args: &mut Args<'_>) -> Result<String, Refused> {
-    let name = args.take("pix_fmts").ok_or_else(|| Refused::because("a pixel format is missing"))?;
+fn format(args: &mut Args<'_>) -> Result<String, OperationError> {
+    let name = args.take("pix_fmts").ok_or_else(|| OperationError::because("a pixel format is missing"))?;
     let refused = || {
-        Refused::because(format_args!(
+        OperationError::because(format_args!(
             "frames do not become '{name}' here; write rgb, mono or yuv=420 (422, 444), and depth=10 for more bits"
         ))
     };
@@ -109,7 +109,7 @@ fn format(args: &mut Args<'_>) -> Result<String, Refused> {
 
 /// Contrast about the middle, brightness, then gamma, and saturation: a straight line within black and white is what
 /// `levels` has. Values count from black to white here, and not from code to code.
-fn eq(args: &mut Args<'_>) -> Result<String, Refused> {
+fn eq(args: &mut Args<'_>) -> Result<String, OperationError> {
     let mut take = |name: &str, lowest: f64, highest: f64, usual: f64| {
         args.take(name).map_or(Ok(usual), |text| number(name, text, lowest..=highest))
     };
@@ -121,7 +121,7 @@ fn eq(args: &mut Args<'_>) -> Result<String, Refused> {
         let from = |value: f64| (0.5 + (value - 0.5 - brightness) / contrast).clamp(0.0, 1.0);
         let (black, white) = (from(0.0), from(1.0));
         if black >= white {
-            return Err(Refused::because("all of the picture would become black or white"));
+            return Err(OperationError::because("all of the picture would become black or white"));
         }
         all.push(format!("levels={black}:{white}:1:{}:{}", out(black), out(white)));
     }
@@ -132,7 +132,7 @@ fn eq(args: &mut Args<'_>) -> Result<String, Refused> {
         all.push(format!("saturation={saturation}"));
     }
     match all.is_empty() {
-        true => Err(Refused::because("contrast, brightness, saturation and gamma are all as they were")),
+        true => Err(OperationError::because("contrast, brightness, saturation and gamma are all as they were")),
         false => Ok(all.join(",")),
     }
 }

@@ -13,7 +13,7 @@ pub(crate) use self::args::{Args, number, one_of};
 use self::ffmpeg::{Meant, meant};
 use self::text::split;
 pub(crate) use self::text::unescaped;
-use super::operation::{About, Operation, Refused};
+use super::operation::{About, Operation, OperationError};
 use super::ops;
 
 /// Operations in one chain at most: far beyond any use, and far below what would fill a GPU's queue.
@@ -62,7 +62,7 @@ pub enum ChainError {
         /// The operation as it was written.
         text: String,
         /// What is wrong.
-        why: Refused,
+        why: OperationError,
         /// How to write it.
         usage: &'static str,
     },

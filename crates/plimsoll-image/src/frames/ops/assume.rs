@@ -5,7 +5,7 @@ use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
 use crate::frames::format::{Colour, Format, Matrix, Range, Siting, Yuv};
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::frames::stream::Interlacing;
 
@@ -26,7 +26,7 @@ struct Assume {
     progressive: bool,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let mut assume = Assume::default();
     let mut word = Some(args.require("what to assume")?);
     while let Some(said) = word {
@@ -39,7 +39,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
         } else if said.trim() == PROGRESSIVE && !assume.progressive {
             assume.progressive = true;
         } else {
-            return Err(Refused::because(format_args!("'{said}' is nothing to assume, or said twice")));
+            return Err(OperationError::because(format_args!("'{said}' is nothing to assume, or said twice")));
         }
         word = args.take("range");
     }
@@ -47,7 +47,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Operation for Assume {
-    fn plan(&self, _: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, _: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let colour = match picture.format.colour() {
             Colour::Yuv(yuv) => Colour::Yuv(Yuv {
                 matrix: self.matrix.unwrap_or(yuv.matrix),
@@ -57,18 +57,18 @@ impl Operation for Assume {
             }),
             colour if self.matrix.is_some() || self.siting.is_some() => {
                 let model = if colour == Colour::Rgb { "red, green and blue" } else { "luma only" };
-                return Err(Refused::because(format_args!("frames of {model} have no matrix and no siting")));
+                return Err(OperationError::because(format_args!("frames of {model} have no matrix and no siting")));
             }
             Colour::Mono(range) => Colour::Mono(self.range.unwrap_or(range)),
             Colour::Rgb if self.range.is_some() => {
-                return Err(Refused::because("red, green and blue use all codes"));
+                return Err(OperationError::because("red, green and blue use all codes"));
             }
             Colour::Rgb => Colour::Rgb,
         };
         Ok(Picture { format: picture.format.with_colour(colour), ..picture })
     }
 
-    fn carry(&self, stream: &mut Carried, _: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, _: Format) -> Result<(), OperationError> {
         stream.header.guessed.matrix &= self.matrix.is_none();
         stream.header.guessed.range &= self.range.is_none();
         if self.progressive {

@@ -2,7 +2,7 @@
 
 use crate::frames::convert::Affine;
 use crate::frames::format::Format;
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 
 /// A colour: red, green and blue from 0 to 1, as they are coded.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -20,13 +20,15 @@ impl ColourValue {
     }
 
     /// Reads a name or `RRGGBB`.
-    pub(super) fn parse(text: &str) -> Result<Self, Refused> {
+    pub(super) fn parse(text: &str) -> Result<Self, OperationError> {
         match text {
             "black" => Ok(Self::BLACK),
             "grey" => Ok(Self::grey(0.5)),
             "white" => Ok(Self::grey(1.0)),
             _ => Self::parse_hexadecimal(text).ok_or_else(|| {
-                Refused::because(format_args!("'{text}' is no colour; write black, grey, white or RRGGBB, as ff8000"))
+                OperationError::because(format_args!(
+                    "'{text}' is no colour; write black, grey, white or RRGGBB, as ff8000"
+                ))
             }),
         }
     }

@@ -8,7 +8,7 @@ use plimsoll_runtime::{Access, Kernel};
 use super::geometry::{Area, Position, in_planes};
 use crate::frames::chain::Args;
 use crate::frames::graph::{Graph, Move, OnCodes, Pass, Rows, RowsMut, twin};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -31,12 +31,12 @@ static KERNEL: Kernel = Kernel {
 #[derive(Debug)]
 struct Crop(Area);
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     Ok(Box::new(Crop(Area::take(args)?)))
 }
 
 impl Operation for Crop {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let size = self.0.size(picture.size())?;
         let position = self.0.position(&picture, size)?;
         cropped(graph, picture, size, position)
@@ -44,9 +44,14 @@ impl Operation for Crop {
 }
 
 /// A part of a picture.
-pub(super) fn cropped(graph: &mut Graph, picture: Picture, size: Size, position: Position) -> Result<Picture, Refused> {
+pub(super) fn cropped(
+    graph: &mut Graph,
+    picture: Picture,
+    size: Size,
+    position: Position,
+) -> Result<Picture, OperationError> {
     let (left, top) = position.within(picture.size(), size)?;
-    let format = picture.format.with_size(size).map_err(Refused::because)?;
+    let format = picture.format.with_size(size).map_err(OperationError::because)?;
     let places = in_planes(&picture, left, top)?;
     let sizes = format.plane_sizes();
     Ok(picture.each(graph, format, |graph, plane, input| {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// Brackets within brackets at most.
@@ -77,10 +77,10 @@ const ROUNDINGS: [(&str, Rounding); 4] =
 
 impl Expression {
     /// Reads a sum; one in quotes, as ffmpeg's users write them, too.
-    pub(super) fn parse(text: &str) -> Result<Self, Refused> {
+    pub(super) fn parse(text: &str) -> Result<Self, OperationError> {
         let bare = text.trim().trim_matches('\'');
         let refused = || {
-            Refused::because(format_args!(
+            OperationError::because(format_args!(
                 "'{text}' is no number; write one, or a sum of iw, ih, ow, oh and numbers, as iw/2 or min(1280,iw)"
             ))
         };
@@ -98,8 +98,9 @@ impl Expression {
     }
 
     /// Its value for a picture, rounded down.
-    pub(super) fn of(&self, sides: Sides) -> Result<i64, Refused> {
-        let refused = || Refused::because(format_args!("{} gives no number for frames of {}", self.text, sides.input));
+    pub(super) fn of(&self, sides: Sides) -> Result<i64, OperationError> {
+        let refused =
+            || OperationError::because(format_args!("{} gives no number for frames of {}", self.text, sides.input));
         let value = self.root.of(sides).filter(|value| value.is_finite()).ok_or_else(refused)?;
         // What floats make of 3 * (1 / 3) is still meant to be 1.
         Ok((value + 1e-9).floor() as i64)

@@ -10,7 +10,7 @@ use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
 use crate::frames::format::Format;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -43,10 +43,10 @@ struct Fit {
     colour: ColourValue,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let area = Area::take(args)?;
     if area.has_position() {
-        return Err(Refused::because("a picture that fits lies in the middle; leave the position out"));
+        return Err(OperationError::because("a picture that fits lies in the middle; leave the position out"));
     }
     let (mut way, mut filter, mut colour) = (None, None, None);
     // Any of them may be left out: the words tell which is which.
@@ -57,22 +57,24 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
             filter = Some(one_of("filter", word, FILTERS)?);
         } else if colour.is_none() {
             colour = Some(ColourValue::parse(word).map_err(|_| {
-                Refused::because(format_args!("'{word}' is no way to fit, no filter and no colour (black, RRGGBB)"))
+                OperationError::because(format_args!(
+                    "'{word}' is no way to fit, no filter and no colour (black, RRGGBB)"
+                ))
             })?);
         } else {
-            return Err(Refused::because(format_args!("'{word}' is too much")));
+            return Err(OperationError::because(format_args!("'{word}' is too much")));
         }
     }
     let way = way.unwrap_or(Way::Letterbox);
     if colour.is_some() && way != Way::Letterbox {
-        return Err(Refused::because("only a letterbox has bars with a colour"));
+        return Err(OperationError::because("only a letterbox has bars with a colour"));
     }
     let (filter, colour) = (filter.unwrap_or(Filter::Bicubic), colour.unwrap_or(ColourValue::BLACK));
     Ok(Box::new(Fit { area, way, filter, colour }))
 }
 
 impl Operation for Fit {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let within = self.area.size(picture.size())?;
         let steps = picture.steps(picture.planes.len() - 1);
         let picture = scaled(graph, picture.clone(), self.scaled_size(picture.size(), within, steps), self.filter)?;
@@ -84,7 +86,7 @@ impl Operation for Fit {
         }
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         if !self.colour.is_grey() {
             stream.uses_coding(before);
         }

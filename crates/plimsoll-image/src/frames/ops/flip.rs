@@ -10,7 +10,7 @@ use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::{Orientation, oriented};
 use crate::frames::format::Colour;
 use crate::frames::graph::{Graph, Move, OnCodes, Pass, Plane, Rows, RowsMut, twin};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -36,13 +36,13 @@ enum Flip {
     TopBottom,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let words = [("h", Flip::LeftRight), ("v", Flip::TopBottom)];
     Ok(Box::new(one_of("direction", args.require("direction")?, &words)?))
 }
 
 impl Operation for Flip {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let (across, down) = (matches!(self, Self::LeftRight), matches!(self, Self::TopBottom));
         Ok(flipped(graph, picture, across, down))
     }

@@ -2,7 +2,7 @@
 
 use super::levels::{Levels, parse_gamma};
 use crate::frames::chain::Args;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 
 pub(super) const ABOUT: About = About {
     name: "gamma",
@@ -11,7 +11,7 @@ pub(super) const ABOUT: About = About {
     parse,
 };
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
-    let gamma = parse_gamma(args)?.ok_or_else(|| Refused::because("gamma is missing"))?;
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
+    let gamma = parse_gamma(args)?.ok_or_else(|| OperationError::because("gamma is missing"))?;
     Ok(Box::new(Levels { input: (0.0, 1.0), gamma, output: (0.0, 1.0) }))
 }

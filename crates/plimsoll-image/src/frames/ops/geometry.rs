@@ -3,7 +3,7 @@
 
 use super::expression::{Expression, Sides};
 use crate::frames::chain::Args;
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -21,7 +21,7 @@ pub(super) enum Position {
 
 impl Position {
     /// The first column and row of a part that must lie inside.
-    pub(super) fn within(self, whole: Size, part: Size) -> Result<(u32, u32), Refused> {
+    pub(super) fn within(self, whole: Size, part: Size) -> Result<(u32, u32), OperationError> {
         let (left, top) = match self {
             Self::At(left, top) => (left, top),
             Self::Middle => {
@@ -32,7 +32,7 @@ impl Position {
         let fits = |first: u32, part: u32, whole: u32| first.checked_add(part).is_some_and(|end| end <= whole);
         match fits(left, part.width, whole.width) && fits(top, part.height, whole.height) {
             true => Ok((left, top)),
-            false => Err(Refused::because(format_args!("{part}+{left}+{top} does not fit in {whole}"))),
+            false => Err(OperationError::because(format_args!("{part}+{left}+{top} does not fit in {whole}"))),
         }
     }
 }
@@ -50,7 +50,7 @@ pub(super) struct Area {
 
 impl Area {
     /// Takes `WxH`, `WxH+X+Y`, or `W:H` and then `X:Y` if that follows. `w=`, `h=`, `x=` and `y=` name them.
-    pub(super) fn take(args: &mut Args<'_>) -> Result<Self, Refused> {
+    pub(super) fn take(args: &mut Args<'_>) -> Result<Self, OperationError> {
         let named = args.take_named("w");
         let first = match named {
             Some(width) => width,
@@ -62,7 +62,9 @@ impl Area {
             return Ok(area);
         }
         let height = args.take_named("h").or_else(|| args.take("height")).ok_or_else(|| {
-            Refused::because(format_args!("'{first}' is no size; write 640x480, 640x480+16+8, or W:H as iw/2:ih/2"))
+            OperationError::because(format_args!(
+                "'{first}' is no size; write 640x480, 640x480+16+8, or W:H as iw/2:ih/2"
+            ))
         })?;
         let (width, height) = (Expression::parse(first)?, Expression::parse(height)?);
         let across = args.take_named("x").or_else(|| args.take_if(|text| Expression::parse(text).is_ok()));
@@ -70,7 +72,7 @@ impl Area {
         let position = match (across, down) {
             (None, None) => None,
             (Some(across), Some(down)) => Some((Expression::parse(across)?, Expression::parse(down)?)),
-            _ => return Err(Refused::because("a position has two numbers, X:Y")),
+            _ => return Err(OperationError::because("a position has two numbers, X:Y")),
         };
         Ok(Self { width, height, position, is_side_by_side: true })
     }
@@ -91,20 +93,20 @@ impl Area {
     }
 
     /// Its size for a picture of this size.
-    pub(super) fn size(&self, input: Size) -> Result<Size, Refused> {
+    pub(super) fn size(&self, input: Size) -> Result<Size, OperationError> {
         let sides = Sides { input, output: None };
         let side = |of: &Expression| side(of, sides);
         Ok(Size { width: side(&self.width)?, height: side(&self.height)? })
     }
 
     /// Where it lies. Places that are worked out are rounded to those of chroma samples; numbers are meant as they are.
-    pub(super) fn position(&self, picture: &Picture, size: Size) -> Result<Position, Refused> {
+    pub(super) fn position(&self, picture: &Picture, size: Size) -> Result<Position, OperationError> {
         let Some((across, down)) = &self.position else { return Ok(Position::Middle) };
         let sides = Sides { input: picture.size(), output: Some(size) };
         let steps = picture.steps(picture.planes.len() - 1);
         let place = |of: &Expression, step: u32| {
             let place = of.of(sides)?;
-            let refused = || Refused::because(format_args!("{of:?} is {place}, and no place is outside"));
+            let refused = || OperationError::because(format_args!("{of:?} is {place}, and no place is outside"));
             let place = u32::try_from(place).ok().filter(|place| *place <= SIDE_MAX).ok_or_else(refused)?;
             Ok(if of.literal().is_some() { place } else { place / step * step })
         };
@@ -113,17 +115,17 @@ impl Area {
 }
 
 /// The side of a size.
-pub(super) fn side(of: &Expression, sides: Sides) -> Result<u32, Refused> {
+pub(super) fn side(of: &Expression, sides: Sides) -> Result<u32, OperationError> {
     let side = of.of(sides)?;
-    let refused = || Refused::because(format_args!("{of:?} is {side}, and a side has 1 to {SIDE_MAX} pixels"));
+    let refused = || OperationError::because(format_args!("{of:?} is {side}, and a side has 1 to {SIDE_MAX} pixels"));
     u32::try_from(side).ok().filter(|side| (1..=SIDE_MAX).contains(side)).ok_or_else(refused)
 }
 
 /// Where a pixel of the whole lies in each plane of a picture that is cut or laid there.
-pub(super) fn in_planes(picture: &Picture, left: u32, top: u32) -> Result<Vec<(u32, u32)>, Refused> {
+pub(super) fn in_planes(picture: &Picture, left: u32, top: u32) -> Result<Vec<(u32, u32)>, OperationError> {
     let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
     if steps.iter().any(|(across, down)| !left.is_multiple_of(*across) || !top.is_multiple_of(*down)) {
-        return Err(Refused::because(format_args!(
+        return Err(OperationError::because(format_args!(
             "+{left}+{top} lies between chroma samples; use even numbers, or yuv=…:444 before it"
         )));
     }
@@ -131,16 +133,16 @@ pub(super) fn in_planes(picture: &Picture, left: u32, top: u32) -> Result<Vec<(u
 }
 
 /// Reads `WxH`, where no position has a meaning.
-pub(super) fn parse_plain_size(text: &str) -> Result<Size, Refused> {
+pub(super) fn parse_plain_size(text: &str) -> Result<Size, OperationError> {
     match parse_size(text) {
         Ok((size, Position::Middle)) => Ok(size),
-        _ => Err(Refused::because(format_args!("'{text}' is no size; write 640x480"))),
+        _ => Err(OperationError::because(format_args!("'{text}' is no size; write 640x480"))),
     }
 }
 
 /// Reads `WxH` or `WxH+X+Y`.
-pub(super) fn parse_size(text: &str) -> Result<(Size, Position), Refused> {
-    let refused = || Refused::because(format_args!("'{text}' is no size; write 640x480 or 640x480+16+8"));
+pub(super) fn parse_size(text: &str) -> Result<(Size, Position), OperationError> {
+    let refused = || OperationError::because(format_args!("'{text}' is no size; write 640x480 or 640x480+16+8"));
     let (size, position) = text.split_once('+').map_or((text, None), |(size, position)| (size, Some(position)));
     let (width, height) = size.split_once('x').ok_or_else(refused)?;
     let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE_MAX).contains(side)).ok_or_else(refused);

@@ -10,7 +10,7 @@ use super::planes::is_chroma;
 use crate::frames::chain::{Args, number};
 use crate::frames::convert::Coding;
 use crate::frames::graph::{Graph, OnCodes, Pass, Rows, RowsMut, twin};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 use crate::power::pow;
@@ -43,27 +43,27 @@ pub(super) struct Levels {
     pub(super) output: (f64, f64),
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let input = (required(args, "in_black")?, required(args, "in_white")?);
     if input.0 >= input.1 {
-        return Err(Refused::because("in_black is below in_white"));
+        return Err(OperationError::because("in_black is below in_white"));
     }
     let gamma = parse_gamma(args)?.unwrap_or(1.0);
     let output = (args.number("out_black", 0.0..=1.0, 0.0)?, args.number("out_white", 0.0..=1.0, 1.0)?);
     Ok(Box::new(Levels { input, gamma, output }))
 }
 
-fn required(args: &mut Args<'_>, name: &str) -> Result<f64, Refused> {
+fn required(args: &mut Args<'_>, name: &str) -> Result<f64, OperationError> {
     number(name, args.require(name)?, 0.0..=1.0)
 }
 
 /// A gamma, if one was written.
-pub(super) fn parse_gamma(args: &mut Args<'_>) -> Result<Option<f64>, Refused> {
+pub(super) fn parse_gamma(args: &mut Args<'_>) -> Result<Option<f64>, OperationError> {
     args.take("gamma").map(|text| number("gamma", text, 0.1..=10.0)).transpose()
 }
 
 impl Operation for Levels {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let format = picture.format;
         Ok(picture.each(graph, format, |graph, plane, input| match is_chroma(format, plane) {
             true => input,

@@ -6,7 +6,7 @@ use crate::frames::chain::Args;
 use crate::frames::convert::to_mono;
 use crate::frames::format::{Colour, Format, Range};
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
@@ -20,16 +20,16 @@ pub(super) const ABOUT: About = About {
 struct ToMono(Range);
 
 /// All codes, unless others are asked for: many programs take luma alone for that whatever its stream says.
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     Ok(Box::new(ToMono(args.one_of("range", &RANGES, Range::Full)?)))
 }
 
 impl Operation for ToMono {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         Ok(to_mono(graph, picture, self.0))
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         stream.relied_on.range |= stream.header.guessed.range && before.colour() != Colour::Mono(self.0);
         stream.header.guessed.range = false;
         Ok(())

@@ -11,7 +11,7 @@ use crate::frames::carry::Carried;
 use crate::frames::chain::Args;
 use crate::frames::format::Format;
 use crate::frames::graph::{Graph, Move, OnCodes, Pass, Rows, RowsMut, twin};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -37,23 +37,25 @@ struct Pad {
     colour: ColourValue,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let area = Area::take(args)?;
     if area.is_side_by_side && !area.has_position() {
-        return Err(Refused::because("say where: W:H:0:0 is at the top left, as ffmpeg has it, and WxH in the middle"));
+        return Err(OperationError::because(
+            "say where: W:H:0:0 is at the top left, as ffmpeg has it, and WxH in the middle",
+        ));
     }
     let colour = args.take_named("color").or_else(|| args.take("colour"));
     Ok(Box::new(Pad { area, colour: colour.map_or(Ok(ColourValue::BLACK), ColourValue::parse)? }))
 }
 
 impl Operation for Pad {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let size = self.area.size(picture.size())?;
         let position = self.area.position(&picture, size)?;
         padded(graph, picture, size, position, self.colour)
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         if !self.colour.is_grey() {
             stream.uses_coding(before);
         }
@@ -68,9 +70,9 @@ pub(super) fn padded(
     size: Size,
     position: Position,
     colour: ColourValue,
-) -> Result<Picture, Refused> {
+) -> Result<Picture, OperationError> {
     let (left, top) = position.within(size, picture.size())?;
-    let format = picture.format.with_size(size).map_err(Refused::because)?;
+    let format = picture.format.with_size(size).map_err(OperationError::because)?;
     let places = in_planes(&picture, left, top)?;
     let (sizes, values) = (format.plane_sizes(), colour.planes(format));
     Ok(picture.each(graph, format, |graph, plane, input| {

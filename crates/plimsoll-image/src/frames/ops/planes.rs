@@ -2,7 +2,7 @@
 
 use crate::frames::chain::{Args, one_of};
 use crate::frames::format::{Colour, Format};
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::frames::picture::Picture;
 
 /// Which planes are changed. Red, green and blue are always changed together.
@@ -16,7 +16,7 @@ pub(super) enum Planes {
 
 impl Planes {
     /// Reads `planes=luma` or `planes=all`; luma, if nothing is written.
-    pub(super) fn parse(args: &mut Args<'_>) -> Result<Self, Refused> {
+    pub(super) fn parse(args: &mut Args<'_>) -> Result<Self, OperationError> {
         let words = [("luma", Self::Luma), ("all", Self::All)];
         args.take_named("planes").map_or(Ok(Self::Luma), |text| one_of("planes", text, &words))
     }

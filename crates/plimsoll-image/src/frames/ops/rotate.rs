@@ -13,7 +13,7 @@ use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::{Orientation, oriented};
 use crate::frames::format::{Colour, Format};
 use crate::frames::graph::{Graph, Move, OnCodes, Pass, Plane, Rows, RowsMut, twin};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -39,24 +39,25 @@ enum Rotate {
     CounterClockwise,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let words = [("90", Rotate::Clockwise), ("180", Rotate::Half), ("270", Rotate::CounterClockwise)];
     Ok(Box::new(one_of("angle", args.require("angle")?, &words)?))
 }
 
 impl Operation for Rotate {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         if matches!(self, Self::Half) {
             return Ok(flipped(graph, picture, true, true));
         }
         if (0..picture.planes.len()).map(|plane| picture.steps(plane)).any(|(across, down)| across != down) {
-            return Err(Refused::because(
+            return Err(OperationError::because(
                 "its chroma would have half as many rows instead of columns, which no stream can hold; put yuv=…:444 or \
                  yuv=…:420 before it",
             ));
         }
         let (before, luma) = (picture.format, picture.size());
-        let after = before.with_size(Size { width: luma.height, height: luma.width }).map_err(Refused::because)?;
+        let after =
+            before.with_size(Size { width: luma.height, height: luma.width }).map_err(OperationError::because)?;
         let clockwise = matches!(self, Self::Clockwise);
         let orientation = Orientation { mirrors_across: !clockwise, mirrors_down: clockwise, exchanges: true };
         Ok(picture.each(graph, after, |graph, plane, input| match before.colour() {
@@ -67,7 +68,7 @@ impl Operation for Rotate {
         }))
     }
 
-    fn carry(&self, stream: &mut Carried, _: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, _: Format) -> Result<(), OperationError> {
         if !matches!(self, Self::Half) {
             stream.turn();
         }

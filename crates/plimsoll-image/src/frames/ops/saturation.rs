@@ -2,7 +2,7 @@
 
 use super::hue::{Hue, parse_saturation};
 use crate::frames::chain::Args;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 
 pub(super) const ABOUT: About = About {
     name: "saturation",
@@ -11,7 +11,7 @@ pub(super) const ABOUT: About = About {
     parse,
 };
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let saturation = parse_saturation(args.require("saturation")?)?;
     Ok(Box::new(Hue { degrees: 0.0, saturation }))
 }

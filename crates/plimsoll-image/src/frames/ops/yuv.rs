@@ -5,7 +5,7 @@ use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::to_yuv;
 use crate::frames::format::{Colour, Format, Matrix, Range, Sampling, Siting, Yuv};
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
@@ -31,7 +31,7 @@ struct ToYuv {
     siting: Option<Siting>,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let (mut matrix, mut range, mut sampling, mut siting) = (None, None, None, None);
     // Any of them may be left out: the words tell which is which.
     let mut word = Some(args.require("matrix")?);
@@ -45,7 +45,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
         } else if is_new(said, &SAMPLINGS, sampling) {
             sampling = Some(one_of("sampling", said, &SAMPLINGS)?);
         } else {
-            return Err(Refused::because(format_args!("'{said}' is no word for it, or one too many")));
+            return Err(OperationError::because(format_args!("'{said}' is no word for it, or one too many")));
         }
         word = args.take("range");
     }
@@ -58,12 +58,12 @@ pub(super) fn is_new<T>(word: &str, words: &[(&str, T)], so_far: Option<T>) -> b
 
 impl ToYuv {
     /// What comes out, of a picture of this colour.
-    fn of(&self, colour: Colour) -> Result<Yuv, Refused> {
+    fn of(&self, colour: Colour) -> Result<Yuv, OperationError> {
         let so_far = match colour {
             Colour::Yuv(yuv) => yuv,
             Colour::Rgb | Colour::Mono(_) => Yuv {
                 matrix: self.matrix.ok_or_else(|| {
-                    Refused::because(
+                    OperationError::because(
                         "these frames have no luma and chroma yet, so say by which matrix; write yuv=709:…",
                     )
                 })?,
@@ -82,12 +82,12 @@ impl ToYuv {
 }
 
 impl Operation for ToYuv {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let yuv = self.of(picture.format.colour())?;
         Ok(to_yuv(graph, picture, yuv))
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         let matrix = match before.colour() {
             Colour::Yuv(yuv) => Some(yuv.matrix),
             Colour::Rgb | Colour::Mono(_) => None,

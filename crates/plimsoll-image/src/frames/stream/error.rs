@@ -2,12 +2,12 @@
 
 use std::io;
 
-use crate::frames::format::{Format, FormatRefused, Siting};
+use crate::frames::format::{Format, FormatError, Siting};
 
 /// Why a stream cannot be begun: what its header says, or does not say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum HeaderRefused {
+pub enum HeaderError {
     /// Not a byte came: look at the program before this one.
     #[error("the stream is empty; the program that writes it may have failed")]
     Empty,
@@ -49,7 +49,7 @@ pub enum HeaderRefused {
     },
     /// Frames like that cannot be held.
     #[error(transparent)]
-    Format(#[from] FormatRefused),
+    Format(#[from] FormatError),
 }
 
 /// Why a stream gave no further frame. Frames are counted from 1.
@@ -58,7 +58,7 @@ pub enum HeaderRefused {
 pub enum StreamError {
     /// There is no stream of frames.
     #[error(transparent)]
-    Header(#[from] HeaderRefused),
+    Header(#[from] HeaderError),
     /// The stream ends within a frame: what wrote it was stopped.
     #[error("the stream ends in the middle of frame {frame} ({got} of {wanted} bytes); {}", kept(*frame))]
     FrameTruncated {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::decode::{self, Background, DecodeError, DecodeOptions};
 use crate::encode::{self, EncodeError, JpegQuality};
-use crate::frames::frame::{Frame, FrameRefused};
+use crate::frames::frame::{Frame, MakeFrameError};
 
 /// Why an image file gave no frame, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum ReadImageError {
         /// The file.
         path: PathBuf,
         /// Why.
-        cause: FrameRefused,
+        cause: MakeFrameError,
     },
 }
 
@@ -56,7 +56,7 @@ pub fn is_transparent(path: &Path, on_white: &Frame) -> bool {
 /// quality.
 ///
 /// # Errors
-/// [`EncodeError`], among them [`FrameRefused::NoImage`] for frames that are not RGB of 8 or 16 bits.
+/// [`EncodeError`], among them [`MakeFrameError::NoImage`] for frames that are not RGB of 8 or 16 bits.
 pub fn write_image(path: &Path, frame: &Frame, quality: JpegQuality) -> Result<(), EncodeError> {
     encode::write(path, frame, quality)
 }

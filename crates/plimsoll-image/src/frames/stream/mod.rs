@@ -28,11 +28,11 @@ mod selection;
 mod source;
 mod y4m;
 
-pub use self::error::{HeaderRefused, StreamError, WriteError};
+pub use self::error::{HeaderError, StreamError, WriteError};
 #[cfg(all(feature = "decode", feature = "encode"))]
 pub use self::images::{ReadImageError, is_transparent, read_image, write_image};
-pub use self::pixel_format::{PixelFormatUnknown, pixel_format};
+pub use self::pixel_format::{ParsePixelFormatError, pixel_format};
 pub use self::raw::{RawReader, RawWriter};
 pub use self::raw_format::RawFormat;
-pub use self::selection::{SELECTIONS, Selection, SelectionRefused};
-pub use self::y4m::{Guessed, Interlacing, NoRate, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};
+pub use self::selection::{SELECTIONS, Selection, SelectionError};
+pub use self::y4m::{Guessed, Interlacing, NoRateError, Ratio, StreamHeader, Y4mReader, Y4mWriter, likely_matrix};

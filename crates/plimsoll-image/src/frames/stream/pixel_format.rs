@@ -1,13 +1,13 @@
 //! The names that ffmpeg has for formats of raw frames. Never guesses: an unknown name is refused with the known ones.
 
 use super::y4m::likely_matrix;
-use crate::frames::format::{Colour, Format, FormatRefused, Range, Sampling, Siting, Yuv};
+use crate::frames::format::{Colour, Format, FormatError, Range, Sampling, Siting, Yuv};
 use crate::image::Size;
 
 /// Why a name gave no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PixelFormatUnknown {
+pub enum ParsePixelFormatError {
     /// Nothing is known by this name: convert with `ffmpeg -pix_fmt`.
     #[error(
         "raw frames of '{0}' are not read; those of rgb24, rgb48le, gray, gray9le to gray16le, yuv420p, yuv422p, \
@@ -17,7 +17,7 @@ pub enum PixelFormatUnknown {
     Name(String),
     /// Frames like that cannot be held.
     #[error(transparent)]
-    Format(#[from] FormatRefused),
+    Format(#[from] FormatError),
 }
 
 /// The format that ffmpeg calls by this name: `rgb24`, `rgb48le`, `gray`, `yuv420p`, `yuv422p10le`, …
@@ -26,9 +26,9 @@ pub enum PixelFormatUnknown {
 /// [likely matrix](likely_matrix), grey in full range.
 ///
 /// # Errors
-/// [`PixelFormatUnknown`].
-pub fn pixel_format(name: &str, size: Size) -> Result<Format, PixelFormatUnknown> {
-    let unknown = || PixelFormatUnknown::Name(name.to_owned());
+/// [`ParsePixelFormatError`].
+pub fn pixel_format(name: &str, size: Size) -> Result<Format, ParsePixelFormatError> {
+    let unknown = || ParsePixelFormatError::Name(name.to_owned());
     let (colour, depth) = match name {
         "rgb24" => (Colour::Rgb, 8),
         "rgb48le" => (Colour::Rgb, 16),
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         for name in ["", "rgb", "yuv420", "yuv420p10", "yuv420p10be", "yuv444p8le", "gray17le", "yuva444p"] {
-            assert_eq!(pixel_format(name, SIZE), Err(PixelFormatUnknown::Name(name.to_owned())), "{name}");
+            assert_eq!(pixel_format(name, SIZE), Err(ParsePixelFormatError::Name(name.to_owned())), "{name}");
         }
         let none = Size { width: 0, height: 1 };
-        assert_eq!(pixel_format("gray", none), Err(FormatRefused::Size(none).into()));
+        assert_eq!(pixel_format("gray", none), Err(FormatError::Size(none).into()));
     }
 }

@@ -2,7 +2,7 @@
 //! Never converts a sample: what comes in and goes out are the same codes in other places.
 //! Invariant: what was laid out for a stream and read from it again is the same frame.
 
-use super::pixel_format::{PixelFormatUnknown, pixel_format};
+use super::pixel_format::{ParsePixelFormatError, pixel_format};
 use crate::frames::format::{Colour, Format};
 use crate::image::Size;
 
@@ -37,8 +37,8 @@ impl RawFormat {
     /// `argb`, `abgr`, `rgb0`, `bgr0`, `rgba64le`, `bgra64le`, `gbrp` and `gbrp10le` to `gbrp16le`.
     ///
     /// # Errors
-    /// [`PixelFormatUnknown`].
-    pub fn named(name: &str, size: Size) -> Result<Self, PixelFormatUnknown> {
+    /// [`ParsePixelFormatError`].
+    pub fn named(name: &str, size: Size) -> Result<Self, ParsePixelFormatError> {
         let pixels = |rgb, step, alpha| Layout::Pixels { rgb, step, alpha };
         let (plain, layout) = match name {
             "nv12" => ("yuv420p", Layout::ChromaPairs { v_first: false }),

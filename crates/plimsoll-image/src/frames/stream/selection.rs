@@ -25,7 +25,7 @@ pub struct Selection(Vec<Part>);
 /// Why some text selects nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SelectionRefused {
+pub enum SelectionError {
     /// The words after the name cannot be meant.
     #[error("{text}: {why}; write {usage}")]
     Arguments {
@@ -63,11 +63,11 @@ impl Selection {
     /// Reads one part of a chain's text; `None` if it is none of these.
     ///
     /// # Errors
-    /// [`SelectionRefused`], if it is one but cannot be meant.
-    pub fn part(text: &str) -> Option<Result<Self, SelectionRefused>> {
+    /// [`SelectionError`], if it is one but cannot be meant.
+    pub fn part(text: &str) -> Option<Result<Self, SelectionError>> {
         let (name, words) = text.split_once('=').unwrap_or((text, ""));
         let (_, usage, _) = SELECTIONS.into_iter().find(|(known, ..)| *known == name.trim())?;
-        let refused = |why| SelectionRefused::Arguments { text: text.to_owned(), why, usage };
+        let refused = |why| SelectionError::Arguments { text: text.to_owned(), why, usage };
         let part = match name.trim() {
             "trim" => trim(words),
             "select" => select(words),
@@ -79,10 +79,10 @@ impl Selection {
     /// This one, and then another.
     ///
     /// # Errors
-    /// [`SelectionRefused::Length`].
-    pub fn then(mut self, next: Self) -> Result<Self, SelectionRefused> {
+    /// [`SelectionError::Length`].
+    pub fn then(mut self, next: Self) -> Result<Self, SelectionError> {
         self.0.extend(next.0);
-        if self.0.len() > PARTS_MAX { Err(SelectionRefused::Length) } else { Ok(self) }
+        if self.0.len() > PARTS_MAX { Err(SelectionError::Length) } else { Ok(self) }
     }
 
     /// Whether every frame goes on, once.
@@ -93,12 +93,12 @@ impl Selection {
     /// The rate of what goes on, if frames come in at this one.
     ///
     /// # Errors
-    /// [`SelectionRefused::RateUnknown`].
-    pub fn rate(&self, rate: Option<Ratio>) -> Result<Option<Ratio>, SelectionRefused> {
+    /// [`SelectionError::RateUnknown`].
+    pub fn rate(&self, rate: Option<Ratio>) -> Result<Option<Ratio>, SelectionError> {
         self.0.iter().try_fold(rate, |rate, part| match part {
             Part::Trim { .. } => Ok(rate),
             Part::Select { step, .. } => Ok(rate.map(|rate| slower(rate, *step))),
-            Part::Fps(wanted) => rate.ok_or(SelectionRefused::RateUnknown).map(|_| Some(*wanted)),
+            Part::Fps(wanted) => rate.ok_or(SelectionError::RateUnknown).map(|_| Some(*wanted)),
         })
     }
 
@@ -336,7 +336,7 @@ mod tests {
         let rate = |text, rate| selection(text).rate(rate);
         assert_eq!(rate("trim=:9,select=2", RATE), Ok(Some(Ratio { numerator: 30, denominator: 2 })));
         assert_eq!(rate("fps=24000/1001", RATE), Ok(Some(Ratio { numerator: 24000, denominator: 1001 })));
-        assert_eq!(rate("fps=25", None), Err(SelectionRefused::RateUnknown));
+        assert_eq!(rate("fps=25", None), Err(SelectionError::RateUnknown));
         assert_eq!(selection("fps=15,trim=:20").count(30, RATE), 15);
     }
 

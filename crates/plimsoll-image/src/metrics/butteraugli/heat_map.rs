@@ -6,7 +6,7 @@ use butteraugli::{ButteraugliParams, ButteraugliReference};
 use super::ABOUT;
 use super::host::planes;
 use crate::image::{Image, Size};
-use crate::metrics::workload::SizesDiffer;
+use crate::metrics::workload::SizesDifferError;
 
 /// Butteraugli's distance at each pixel.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +22,10 @@ pub struct HeatMap {
 /// Why there is no heat map.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum HeatMapRefused {
+pub enum HeatMapError {
     /// The images are not of the same size.
     #[error(transparent)]
-    SizesDiffer(#[from] SizesDiffer),
+    SizesDiffer(#[from] SizesDifferError),
     /// The light of an image is so strong that the distance has no number.
     #[error("the light of an image is too strong to be compared")]
     TooBright,
@@ -47,15 +47,15 @@ pub enum HeatMapRefused {
 /// ```
 ///
 /// # Errors
-/// [`HeatMapRefused`] if the images cannot be compared.
-pub fn heat_map(reference: &Image, distorted: &Image) -> Result<HeatMap, HeatMapRefused> {
+/// [`HeatMapError`] if the images cannot be compared.
+pub fn heat_map(reference: &Image, distorted: &Image) -> Result<HeatMap, HeatMapError> {
     let size = reference.size();
     if size != distorted.size() {
-        return Err(SizesDiffer { reference: size, distorted: distorted.size() }.into());
+        return Err(SizesDifferError { reference: size, distorted: distorted.size() }.into());
     }
     let seen = size.at_least(ABOUT.side_min);
     let distances = distances(&reference.at_least(ABOUT.side_min), &distorted.at_least(ABOUT.side_min))
-        .ok_or(HeatMapRefused::TooBright)?;
+        .ok_or(HeatMapError::TooBright)?;
     Ok(HeatMap { width: size.width, height: size.height, distances: cropped(&distances, seen, size) })
 }
 

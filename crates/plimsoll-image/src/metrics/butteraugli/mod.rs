@@ -8,7 +8,7 @@ mod scale;
 mod strips;
 mod whole;
 
-pub use self::heat_map::{HeatMap, HeatMapRefused, heat_map};
+pub use self::heat_map::{HeatMap, HeatMapError, heat_map};
 use self::host::ButteraugliHost;
 use self::kernels::norms::Norms;
 use self::strips::ButteraugliStrips;

@@ -1,7 +1,7 @@
 //! Butteraugli beside the crate of that name, called plainly, and beside libjxl's own tool.
 
 use butteraugli::{ButteraugliParams, Img, RGB8};
-use plimsoll_image::metrics::{HeatMapRefused, Metric, Score, SizesDiffer, heat_map};
+use plimsoll_image::metrics::{HeatMapError, Metric, Score, SizesDifferError, heat_map};
 use plimsoll_image::{Image, Samples};
 
 use crate::bench::{Bench, close};
@@ -101,8 +101,8 @@ fn a_heat_map_shows_what_the_score_sees() {
         assert!(same.distances.iter().all(|&distance| distance == 0.0));
     }
     let [a, b] = [size(9, 9), size(9, 10)].map(|size| of_every_kind(size).remove(0).reference);
-    let differ = SizesDiffer { reference: size(9, 9), distorted: size(9, 10) };
-    assert_eq!(heat_map(&a, &b), Err(HeatMapRefused::SizesDiffer(differ)));
+    let differ = SizesDifferError { reference: size(9, 9), distorted: size(9, 10) };
+    assert_eq!(heat_map(&a, &b), Err(HeatMapError::SizesDiffer(differ)));
 }
 
 fn by_the_crate(reference: &Image, distorted: &Image) -> Score {

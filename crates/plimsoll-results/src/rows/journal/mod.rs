@@ -15,7 +15,7 @@ use super::ROW_BYTES_MAX;
 use super::atomic::{beside, sync_folder};
 use super::bounded_lines::{Line, read_line};
 use super::error::RowsError;
-use super::row::{Row, RowFault};
+use super::row::{Row, RowError};
 use super::schema::Schema;
 pub(super) use header::Header;
 use header::NoHeader;
@@ -185,7 +185,7 @@ impl Journal {
         let line = line::seal(&line::payload_of(row));
         let len = line.len() - 1;
         if len > ROW_BYTES_MAX {
-            return Err(RowFault::TooLong { bytes: len, limit: ROW_BYTES_MAX }.into());
+            return Err(RowError::TooLong { bytes: len, limit: ROW_BYTES_MAX }.into());
         }
         let place = Place { offset: self.end, len: u32::try_from(len).expect("at most ROW_BYTES_MAX") };
         if let Err(source) = self.write_at(self.end, &line) {

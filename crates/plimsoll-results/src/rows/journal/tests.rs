@@ -93,7 +93,7 @@ fn a_row_that_could_not_be_read_back_is_not_taken() {
     let place = journal.append(&of_len(ROW_BYTES_MAX)).expect("just short enough");
     assert_eq!(place.len as usize, ROW_BYTES_MAX);
     let error = journal.append(&of_len(ROW_BYTES_MAX + 2)).expect_err("too long");
-    assert!(matches!(error, RowsError::Row(RowFault::TooLong { bytes, .. }) if bytes == ROW_BYTES_MAX + 2), "{error}");
+    assert!(matches!(error, RowsError::Row(RowError::TooLong { bytes, .. }) if bytes == ROW_BYTES_MAX + 2), "{error}");
     drop(journal);
     let (_, rows, _) = repaired(&output, &fs::read(beside(&output, SUFFIX)).expect("there")).expect("ours");
     assert_eq!(rows, [of_len(ROW_BYTES_MAX)]);

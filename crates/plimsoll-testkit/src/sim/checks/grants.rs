@@ -2,7 +2,7 @@
 //! The order and the bytes are worked out here from what owners said and really use, not asked of the scheduler.
 
 use plimsoll_core::event::{Event, GrantEdge, GrantEnd, What};
-use plimsoll_core::{Bytes, DeviceId, GrantId, GrantRefusal, GrantRung, GrantSpec, Moment, Priority, Shortfall};
+use plimsoll_core::{Bytes, DeviceId, GrantError, GrantId, GrantRung, GrantSpec, Moment, Priority, ShortfallError};
 use rustc_hash::FxHashMap;
 
 use super::order::Rank;
@@ -226,16 +226,16 @@ fn given_back_is_not_promised_again(world: &World, device: DeviceId) -> Result<(
 }
 
 /// A grant was refused when it was asked for: never only if every rung is larger than its device.
-pub(in crate::sim) fn grant_refused(world: &World, spec: &GrantSpec, refusal: GrantRefusal) -> Result<(), String> {
+pub(in crate::sim) fn grant_refused(world: &World, spec: &GrantSpec, refusal: GrantError) -> Result<(), String> {
     let ceiling = |device: DeviceId| world.devices()[device.index()].gpu.ceiling();
     let never = |rung: &GrantRung| rung.portions().iter().any(|&(device, bytes)| bytes > ceiling(device));
     let is_right = match refusal {
-        GrantRefusal::NeverFits(_) => spec.ladder.iter().all(never),
-        GrantRefusal::NotInTime(_) => {
+        GrantError::NeverFits(_) => spec.ladder.iter().all(never),
+        GrantError::NotInTime(_) => {
             let due = spec.deadline.is_some_and(|deadline| deadline <= world.now());
             due || spec.patience == plimsoll_core::Nanos::ZERO
         }
-        GrantRefusal::ShuttingDown => world.is_closed(),
+        GrantError::ShuttingDown => world.is_closed(),
         _ => false,
     };
     if is_right { Ok(()) } else { Err(format!("grants: {spec:?} was refused: {refusal}")) }
@@ -246,14 +246,14 @@ pub(in crate::sim) fn grant_refused(world: &World, spec: &GrantSpec, refusal: Gr
 pub(in crate::sim) fn lease_refused(
     world: &World,
     portions: &[(DeviceId, Bytes)],
-    shortfall: Shortfall,
+    shortfall: ShortfallError,
 ) -> Result<(), String> {
     let wanted_on =
         |device: DeviceId| portions.iter().filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum::<Bytes>();
     let as_urgent = |owner: &Owner| owner.wish.spec.priority == Priority::Critical && owner.id.is_some();
     let is_right = match shortfall {
-        Shortfall::NeverFits { device, .. } => wanted_on(device) > world.devices()[device.index()].gpu.ceiling(),
-        Shortfall::NotNow { device, .. } | Shortfall::Granted { device, .. } => {
+        ShortfallError::NeverFits { device, .. } => wanted_on(device) > world.devices()[device.index()].gpu.ceiling(),
+        ShortfallError::NotNow { device, .. } | ShortfallError::Granted { device, .. } => {
             wanted_on(device) > world.core().ledger().unpromised(device) || world.owners().any(as_urgent)
         }
     };

@@ -3,7 +3,7 @@
 //! Never looks at devices.
 
 use plimsoll_core::scheduler::SetTask;
-use plimsoll_core::{ContentKey, Moment, Nanos, SubmitRefusal, TaskError, TaskId, TaskSpec};
+use plimsoll_core::{ContentKey, Moment, Nanos, SubmitErrorKind, TaskError, TaskId, TaskSpec};
 
 use super::{Cost, Happening, TaskTruth, World};
 
@@ -117,10 +117,10 @@ impl World {
         loop {
             let answer = self.scheduler.submit(self.now, spec.clone(), job).map(|id| vec![id]);
             let answer = answer.map_err(|back| back.refusal);
-            if let Err(SubmitRefusal::SessionLost { undrained }) = answer {
+            if let Err(SubmitErrorKind::SessionLost { undrained }) = answer {
                 self.refused_by_loss(job, undrained)?;
             }
-            let Err(SubmitRefusal::ForgottenPredecessor { task }) = answer else {
+            let Err(SubmitErrorKind::ForgottenPredecessor { task }) = answer else {
                 let answer = self.judge(1, answer)?;
                 return self.answered(vec![job], answer, Happening::Submit(job));
             };
@@ -164,17 +164,17 @@ impl World {
     }
 
     /// What a caller makes of an answer. A queue is full exactly when it holds as many tasks as it may.
-    fn judge(&self, wanted: usize, answer: Result<Vec<TaskId>, SubmitRefusal>) -> Result<Answer, String> {
+    fn judge(&self, wanted: usize, answer: Result<Vec<TaskId>, SubmitErrorKind>) -> Result<Answer, String> {
         let (unsettled, limit) = (self.scheduler.unsettled(), self.scheduler.config().queue_limit);
         if self.scheduler.is_full() != (unsettled >= limit) {
             return Err(format!("is_full says {} with {unsettled} of {limit} tasks", self.scheduler.is_full()));
         }
         match answer {
             Ok(ids) => Ok(Answer::TakenIn(ids)),
-            Err(SubmitRefusal::QueueFull { .. }) if unsettled + wanted > limit => Ok(Answer::ComeBack),
-            Err(SubmitRefusal::ShuttingDown) => Ok(Answer::Closed),
-            Err(SubmitRefusal::SessionLost { .. }) => Ok(Answer::ComeBack),
-            Err(SubmitRefusal::NotHeld { .. }) => Ok(Answer::NotHeld),
+            Err(SubmitErrorKind::QueueFull { .. }) if unsettled + wanted > limit => Ok(Answer::ComeBack),
+            Err(SubmitErrorKind::ShuttingDown) => Ok(Answer::Closed),
+            Err(SubmitErrorKind::SessionLost { .. }) => Ok(Answer::ComeBack),
+            Err(SubmitErrorKind::NotHeld { .. }) => Ok(Answer::NotHeld),
             Err(refusal) => Err(format!("refused with {unsettled} of {limit} tasks: {refusal}")),
         }
     }

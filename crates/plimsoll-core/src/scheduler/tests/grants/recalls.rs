@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::event::{GrantEdge, What};
-use crate::{Shortfall, StepRefusal};
+use crate::{ShortfallError, StepError};
 
 fn steps_down(scheduler: &mut Scheduler<Nothing>, at: u64, id: GrantId, rung: usize) {
     scheduler.stepped_to(Moment(at), id, rung).expect("it holds more than that");
@@ -184,21 +184,21 @@ fn a_recall_by_hand_needs_no_priority_but_must_free_something() {
     let id = ask(&mut scheduler, 1, with(Priority::Critical, on_a(&[500, 500, 200])));
     heard(&mut scheduler);
     let within = Nanos(10);
-    assert_eq!(scheduler.recall(Moment(2), id, Some(1), within), Err(StepRefusal::NoStep { rung: 1 }));
-    assert_eq!(scheduler.recall(Moment(2), id, Some(3), within), Err(StepRefusal::NoStep { rung: 3 }));
+    assert_eq!(scheduler.recall(Moment(2), id, Some(1), within), Err(StepError::NoStep { rung: 1 }));
+    assert_eq!(scheduler.recall(Moment(2), id, Some(3), within), Err(StepError::NoStep { rung: 3 }));
     scheduler.recall(Moment(2), id, Some(2), within).unwrap();
-    assert_eq!(scheduler.recall(Moment(2), id, Some(2), within), Err(StepRefusal::NoStep { rung: 2 }), "asked already");
+    assert_eq!(scheduler.recall(Moment(2), id, Some(2), within), Err(StepError::NoStep { rung: 2 }), "asked already");
     scheduler.recall(Moment(3), id, None, within).unwrap();
     assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 2", "grant 1 should leave"]);
     steps_down(&mut scheduler, 4, id, 2);
     assert!(matches!(phase(&scheduler, id), Some(GrantPhase::Recalled { to: None, .. })), "it should leave");
     scheduler.return_grant(Moment(5), id);
-    assert_eq!(scheduler.recall(Moment(6), id, None, within), Err(StepRefusal::NotHeld));
+    assert_eq!(scheduler.recall(Moment(6), id, None, within), Err(StepError::NotHeld));
     let waits = {
         ask(&mut scheduler, 7, on_a(&[900]));
         ask(&mut scheduler, 7, on_a(&[900]))
     };
-    assert_eq!(scheduler.recall(Moment(8), waits, None, within), Err(StepRefusal::NotHeld));
+    assert_eq!(scheduler.recall(Moment(8), waits, None, within), Err(StepError::NotHeld));
 }
 
 /// From the GPU to another device: what is needed there is reserved before the owner is asked to go.
@@ -208,7 +208,7 @@ fn a_step_to_another_device_holds_both_until_it_is_done() {
     let ladder = vec![rung(&[(A, 900)]), rung(&[(A, 400)]), rung(&[(B, 500)])];
     let id = ask(&mut scheduler, 1, with(Priority::Low, GrantSpec::new(GrantOwner::Caller, ladder)));
     heard(&mut scheduler);
-    assert_eq!(scheduler.stepped_to(Moment(2), id, 2), Err(StepRefusal::NotReserved { device: B }));
+    assert_eq!(scheduler.stepped_to(Moment(2), id, 2), Err(StepError::NotReserved { device: B }));
     ask(&mut scheduler, 2, on_a(&[800]));
     assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 2"]);
     assert_eq!(promised(&scheduler), [900, 500, 0], "it moves from one to the other");
@@ -228,14 +228,14 @@ fn a_step_to_a_device_that_is_full_is_not_asked_for() {
     let id = ask(&mut scheduler, 1, with(Priority::Low, GrantSpec::new(GrantOwner::Caller, ladder)));
     heard(&mut scheduler);
     let refused = scheduler.recall(Moment(2), id, Some(1), Nanos(1)).unwrap_err();
-    let shortfall = Shortfall::Granted {
+    let shortfall = ShortfallError::Granted {
         device: B,
         wanted: Bytes(500),
         free: Bytes(400),
         owner: GrantOwner::Caller,
         granted: Bytes(600),
     };
-    assert_eq!(refused, StepRefusal::DoesNotFit(shortfall));
+    assert_eq!(refused, StepError::DoesNotFit(shortfall));
     assert_eq!(phase(&scheduler, id), Some(GrantPhase::Held));
     ask(&mut scheduler, 3, on_a(&[800]));
     assert_eq!(heard(&mut scheduler), ["grant 2 should leave"]);

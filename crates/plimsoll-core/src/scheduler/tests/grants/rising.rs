@@ -1,7 +1,7 @@
 //! Who may go up again, and who comes before that.
 
 use super::*;
-use crate::StepRefusal;
+use crate::StepError;
 
 const PAUSE: u64 = 1_000_000_000;
 
@@ -28,7 +28,7 @@ fn who_stepped_down_hears_when_a_better_rung_fits_and_is_given_it_if_it_still_do
     scheduler.tick(Moment(4 + PAUSE));
     scheduler.return_grant(Moment(5 + PAUSE), lease);
     assert!(heard(&mut scheduler).is_empty(), "it was told");
-    assert_eq!(scheduler.stepped_to(Moment(6 + PAUSE), low, 0), Err(StepRefusal::NotReserved { device: A }));
+    assert_eq!(scheduler.stepped_to(Moment(6 + PAUSE), low, 0), Err(StepError::NotReserved { device: A }));
     assert!(scheduler.begin_step(Moment(6 + PAUSE), low, 0).is_ok());
     assert_eq!(promised(&scheduler)[0], 900);
     scheduler.stepped_to(Moment(7 + PAUSE), low, 0).unwrap();
@@ -44,7 +44,7 @@ fn a_rung_that_no_longer_fits_is_refused_and_told_again_when_it_does() {
     scheduler.tick(Moment(3 + PAUSE));
     assert_eq!(heard(&mut scheduler), ["grant 1 may rise to 0"]);
     let (lease, _) = scheduler.lease(Moment(4 + PAUSE), &[(A, Bytes(500))]).unwrap();
-    assert!(matches!(scheduler.begin_step(Moment(5 + PAUSE), low, 0), Err(StepRefusal::DoesNotFit(_))));
+    assert!(matches!(scheduler.begin_step(Moment(5 + PAUSE), low, 0), Err(StepError::DoesNotFit(_))));
     assert_eq!(promised(&scheduler)[0], 800, "a refusal takes nothing");
     scheduler.return_grant(Moment(6 + PAUSE), lease);
     assert_eq!(heard(&mut scheduler), ["grant 1 may rise to 0"]);
@@ -58,7 +58,7 @@ fn who_waits_comes_before_who_wants_to_rise() {
     scheduler.return_grant(Moment(5), other);
     scheduler.tick(Moment(3 + PAUSE));
     assert!(heard(&mut scheduler).is_empty());
-    assert!(matches!(scheduler.begin_step(Moment(4 + PAUSE), low, 1), Err(StepRefusal::DoesNotFit(_))));
+    assert!(matches!(scheduler.begin_step(Moment(4 + PAUSE), low, 1), Err(StepError::DoesNotFit(_))));
     scheduler.cancel_grant(Moment(5 + PAUSE), waits);
     assert_eq!(heard(&mut scheduler), ["grant 1 may rise to 0"]);
 }
@@ -73,7 +73,7 @@ fn no_task_is_passed_over_by_a_rise() {
     scheduler.return_grant(Moment(5), other);
     scheduler.tick(Moment(3 + PAUSE));
     assert_eq!(heard(&mut scheduler), ["grant 1 may rise to 1"], "700 leave 300");
-    assert!(matches!(scheduler.begin_step(Moment(4 + PAUSE), low, 0), Err(StepRefusal::DoesNotFit(_))));
+    assert!(matches!(scheduler.begin_step(Moment(4 + PAUSE), low, 0), Err(StepError::DoesNotFit(_))));
     assert!(scheduler.begin_step(Moment(4 + PAUSE), low, 1).is_ok());
 }
 

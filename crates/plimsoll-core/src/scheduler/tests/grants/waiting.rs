@@ -1,7 +1,7 @@
 //! Who waits, in which order, and beside tasks.
 
 use super::*;
-use crate::{GrantRefusal, Shortfall};
+use crate::{GrantError, ShortfallError};
 
 #[test]
 fn a_grant_that_fits_is_given_at_once_and_returned_once() {
@@ -210,16 +210,16 @@ fn a_wait_ends_with_patience_and_with_the_deadline() {
 fn what_cannot_be_had_is_refused_at_once() {
     let mut scheduler = three_gpus();
     let mut refused = |spec: GrantSpec| scheduler.request(Moment(1), spec).unwrap_err();
-    let never = Shortfall::NeverFits { device: A, wanted: Bytes(1_001), line: Bytes(1_000) };
-    assert_eq!(refused(on_a(&[1_002, 1_001])), GrantRefusal::NeverFits(never));
+    let never = ShortfallError::NeverFits { device: A, wanted: Bytes(1_001), line: Bytes(1_000) };
+    assert_eq!(refused(on_a(&[1_002, 1_001])), GrantError::NeverFits(never));
     let unknown = GrantSpec::new(GrantOwner::Caller, vec![rung(&[(DeviceId(9), 1)])]);
-    assert!(matches!(refused(unknown), GrantRefusal::NeverFits(_)));
-    assert_eq!(refused(on_a(&[])), GrantRefusal::BadLadder { rungs: 0, limit: 16 });
-    assert_eq!(refused(on_a(&[1; 17])), GrantRefusal::BadLadder { rungs: 17, limit: 16 });
+    assert!(matches!(refused(unknown), GrantError::NeverFits(_)));
+    assert_eq!(refused(on_a(&[])), GrantError::BadLadder { rungs: 0, limit: 16 });
+    assert_eq!(refused(on_a(&[1; 17])), GrantError::BadLadder { rungs: 17, limit: 16 });
     scheduler.lease(Moment(2), &[(A, Bytes(800))]).unwrap();
     let now_or_never = GrantSpec { patience: Nanos::ZERO, ..on_a(&[300]) };
     let refused = scheduler.request(Moment(3), now_or_never).unwrap_err();
-    assert!(matches!(refused, GrantRefusal::NotInTime(Shortfall::Granted { granted: Bytes(800), .. })), "{refused}");
+    assert!(matches!(refused, GrantError::NotInTime(ShortfallError::Granted { granted: Bytes(800), .. })), "{refused}");
     assert_eq!(scheduler.grants().count(), 1, "who was refused leaves nothing behind");
     ask(&mut scheduler, 4, on_a(&[1_002, 900]));
     assert!(heard(&mut scheduler).is_empty(), "its lower rung may fit one day");
@@ -230,7 +230,7 @@ fn the_number_of_grants_is_bounded() {
     let mut scheduler = three_gpus();
     let ids: Vec<_> = (0..crate::scheduler::GRANTS_MAX).map(|_| ask(&mut scheduler, 1, on_a(&[0]))).collect();
     let refused = scheduler.request(Moment(2), on_a(&[0])).unwrap_err();
-    assert_eq!(refused, GrantRefusal::TooMany { limit: crate::scheduler::GRANTS_MAX });
+    assert_eq!(refused, GrantError::TooMany { limit: crate::scheduler::GRANTS_MAX });
     assert!(scheduler.lease(Moment(2), &[(A, Bytes(1))]).is_err());
     scheduler.return_grant(Moment(3), ids[0]);
     assert!(scheduler.request(Moment(4), on_a(&[0])).is_ok());
@@ -243,7 +243,7 @@ fn whoever_waits_is_refused_when_nothing_is_given_out_any_more() {
     ask(&mut scheduler, 2, on_a(&[700]));
     heard(&mut scheduler);
     scheduler.stop_accepting();
-    assert_eq!(scheduler.request(Moment(3), on_a(&[1])).unwrap_err(), GrantRefusal::ShuttingDown);
+    assert_eq!(scheduler.request(Moment(3), on_a(&[1])).unwrap_err(), GrantError::ShuttingDown);
     scheduler.refuse_waiting_grants(Moment(3));
     assert_eq!(heard(&mut scheduler), ["grant 2 is refused: the orchestrator is shutting down"]);
     assert!(scheduler.return_grant(Moment(4), held), "what is held may be returned later");

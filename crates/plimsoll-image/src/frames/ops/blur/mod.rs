@@ -8,7 +8,7 @@ use self::passes::{AcrossPass, DownPass};
 use self::wide::{WIDE_MIN, Wide};
 use crate::frames::chain::{Args, number};
 use crate::frames::graph::{Graph, Plane};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -27,17 +27,17 @@ struct Blur {
     sigma: f64,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     Ok(Box::new(Blur { sigma: parse_sigma(args)? }))
 }
 
 /// The deviation of a blur, which must be written.
-pub(super) fn parse_sigma(args: &mut Args<'_>) -> Result<f64, Refused> {
+pub(super) fn parse_sigma(args: &mut Args<'_>) -> Result<f64, OperationError> {
     number("sigma", args.require("sigma")?, SIGMAS)
 }
 
 impl Operation for Blur {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let gaussians: Vec<Gaussian> =
             (0..picture.planes.len()).map(|plane| Gaussian::of(&picture, plane, self.sigma)).collect();
         let format = picture.format;

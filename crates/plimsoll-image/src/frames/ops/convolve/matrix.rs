@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::frames::ops::taps::Tap;
 
 /// Rows and columns that a matrix may have.
@@ -18,13 +18,13 @@ pub(super) struct Matrix {
 }
 
 impl FromStr for Matrix {
-    type Err = Refused;
+    type Err = OperationError;
 
-    fn from_str(text: &str) -> Result<Self, Refused> {
+    fn from_str(text: &str) -> Result<Self, OperationError> {
         let rows: Vec<Vec<f64>> = text.split('/').map(row).collect::<Result<_, _>>()?;
         let side = rows.len();
         if !SIDES.contains(&side) || rows.iter().any(|row| row.len() != side) {
-            return Err(Refused::because(format_args!(
+            return Err(OperationError::because(format_args!(
                 "'{text}' is not 3, 5 or 7 rows of as many weights, rows separated by /, weights by blanks"
             )));
         }
@@ -32,8 +32,8 @@ impl FromStr for Matrix {
     }
 }
 
-fn row(text: &str) -> Result<Vec<f64>, Refused> {
-    let refused = |weight| Refused::because(format_args!("'{weight}' is no weight from -1000000 to 1000000"));
+fn row(text: &str) -> Result<Vec<f64>, OperationError> {
+    let refused = |weight| OperationError::because(format_args!("'{weight}' is no weight from -1000000 to 1000000"));
     let weight = |text: &str| text.parse().ok().filter(|weight: &f64| weight.abs() <= WEIGHT_MAX);
     text.split_whitespace().map(|text| weight(text).ok_or_else(|| refused(text))).collect()
 }

@@ -13,7 +13,7 @@ use crate::frames::chain::Args;
 use crate::frames::convert::Coding;
 use crate::frames::format::Format;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -35,7 +35,7 @@ struct Convolve {
     planes: Planes,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let matrix: Matrix = args.require("matrix")?.parse()?;
     let usual = if matrix.sum() == 0.0 { 1.0 } else { 1.0 / matrix.sum() };
     let gain = args.number("gain", -GAIN_MAX..=GAIN_MAX, usual)?;
@@ -53,7 +53,7 @@ impl Convolve {
 }
 
 impl Operation for Convolve {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let whole = picture.clone();
         let taps = self.matrix.taps(self.gain);
         Ok(picture.each(graph, whole.format, |graph, plane, input| {

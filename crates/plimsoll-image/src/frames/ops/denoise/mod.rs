@@ -6,7 +6,7 @@ mod temporal;
 use self::bilateral::Bilateral;
 use self::temporal::Temporal;
 use crate::frames::chain::Args;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 
 pub(super) const ABOUT: About = About {
     name: "denoise",
@@ -15,10 +15,10 @@ pub(super) const ABOUT: About = About {
     parse,
 };
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
-    type Parse = fn(&mut Args<'_>) -> Result<Box<dyn Operation>, Refused>;
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
+    type Parse = fn(&mut Args<'_>) -> Result<Box<dyn Operation>, OperationError>;
     let kinds: [(&str, Parse); 2] = [("bilateral", Bilateral::parse), ("temporal", Temporal::parse)];
-    let no_kind = || Refused::because("bilateral or temporal is missing");
+    let no_kind = || OperationError::because("bilateral or temporal is missing");
     let parse = args.one_of("kind", &kinds.map(|(name, parse)| (name, Some(parse))), None)?.ok_or_else(no_kind)?;
     parse(args)
 }

@@ -7,7 +7,7 @@ use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::recoded_to;
 use crate::frames::format::Format;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
@@ -25,7 +25,7 @@ struct Depth {
     dithers: bool,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let bits = one_of("bits", args.require("bits")?, &DEPTHS)?;
     let dithers = args.one_of("dither", &[("dither", true), ("ordered", true), ("none", false)], false)?;
     Ok(Box::new(Depth { bits, dithers }))
@@ -34,8 +34,9 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 impl Operation for Depth {
     /// Numbers are codes over the highest one. In limited range black and white are codes times a power of two, so their
     /// numbers move a little; in full range only the middle of chroma does.
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
-        let format = Format::new(picture.size(), self.bits, picture.format.colour()).map_err(Refused::because)?;
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
+        let format =
+            Format::new(picture.size(), self.bits, picture.format.colour()).map_err(OperationError::because)?;
         let picture = recoded_to(graph, picture, format);
         if !self.dithers {
             return Ok(picture);

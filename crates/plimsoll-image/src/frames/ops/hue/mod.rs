@@ -9,7 +9,7 @@ use crate::frames::chain::{Args, number};
 use crate::frames::convert::{Coding, mixed_with_hue};
 use crate::frames::format::Colour;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
@@ -31,23 +31,23 @@ pub(super) struct Hue {
     pub(super) saturation: f64,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let degrees = args.take_named("h").or_else(|| args.take("degrees"));
     let degrees = degrees.map(|text| number("degrees", text, -DEGREES_MAX..=DEGREES_MAX)).transpose()?;
     let saturation = args.take_named("s").or_else(|| args.take("saturation"));
     let saturation = saturation.map(parse_saturation).transpose()?;
     if degrees.is_none() && saturation.is_none() {
-        return Err(Refused::because("degrees are missing"));
+        return Err(OperationError::because("degrees are missing"));
     }
     Ok(Box::new(Hue { degrees: degrees.unwrap_or(0.0), saturation: saturation.unwrap_or(1.0) }))
 }
 
-pub(super) fn parse_saturation(text: &str) -> Result<f64, Refused> {
+pub(super) fn parse_saturation(text: &str) -> Result<f64, OperationError> {
     number("saturation", text, 0.0..=SATURATION_MAX)
 }
 
 impl Operation for Hue {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
         let (cos, sin) = (cos * self.saturation, sin * self.saturation);
         let format = picture.format;

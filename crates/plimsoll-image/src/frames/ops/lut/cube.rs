@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 
 /// Points along a table of one dimension at most, as Adobe has it.
 const LINE_MAX: usize = 65_536;
@@ -47,8 +47,8 @@ struct Said {
 
 impl Cube {
     /// The table in a file.
-    pub(super) fn read(path: &Path) -> Result<Self, Refused> {
-        let named = |error: &dyn fmt::Display| Refused::because(format_args!("{}: {error}", path.display()));
+    pub(super) fn read(path: &Path) -> Result<Self, OperationError> {
+        let named = |error: &dyn fmt::Display| OperationError::because(format_args!("{}: {error}", path.display()));
         let file = File::open(path).map_err(|error| named(&format_args!("cannot be read ({error})")))?;
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Err(named(&"is no file"));
@@ -62,7 +62,7 @@ impl Cube {
         Self::parse(&bytes).map_err(|error| named(&error))
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, Refused> {
+    fn parse(bytes: &[u8]) -> Result<Self, OperationError> {
         let mut said = Said::default();
         for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
             let line = line.trim_ascii();
@@ -70,7 +70,7 @@ impl Cube {
                 continue;
             }
             let malformed =
-                || Refused::because(format_args!("line {number} is none of a .cube file: '{}'", quoted(line)));
+                || OperationError::because(format_args!("line {number} is none of a .cube file: '{}'", quoted(line)));
             let words = str::from_utf8(line).map_err(|_| malformed())?;
             said.take(&words.split_ascii_whitespace().collect::<Vec<_>>()).ok_or_else(malformed)?;
         }
@@ -100,18 +100,18 @@ impl Said {
         Some(())
     }
 
-    fn cube(self, content: u64) -> Result<Cube, Refused> {
+    fn cube(self, content: u64) -> Result<Cube, OperationError> {
         let (dimensions, points, wanted) = match (self.line, self.grid) {
             (Some(points), None) if (2..=LINE_MAX).contains(&points) => (Dimensions::One, points, points),
             (None, Some(points)) if (2..=GRID_MAX).contains(&points) => (Dimensions::Three, points, points.pow(3)),
             (Some(_), Some(_)) => {
-                return Err(Refused::because("has tables of one and of three dimensions; make two files of it"));
+                return Err(OperationError::because("has tables of one and of three dimensions; make two files of it"));
             }
             (None, None) => {
-                return Err(Refused::because("has no LUT_1D_SIZE and no LUT_3D_SIZE, so it is no .cube file"));
+                return Err(OperationError::because("has no LUT_1D_SIZE and no LUT_3D_SIZE, so it is no .cube file"));
             }
             _ => {
-                return Err(Refused::because(format_args!(
+                return Err(OperationError::because(format_args!(
                     "has a size that is not read; 2 to {LINE_MAX} points in one dimension are, and 2 to {GRID_MAX} in \
                      three"
                 )));
@@ -119,11 +119,11 @@ impl Said {
         };
         if self.table.len() != 3 * wanted {
             let got = self.table.len() / 3;
-            return Err(Refused::because(format_args!("has {got} points, and its size says {wanted}")));
+            return Err(OperationError::because(format_args!("has {got} points, and its size says {wanted}")));
         }
         let domain = [self.lowest, self.highest.unwrap_or([1.0; 3])];
         if (0..3).any(|channel| domain[0][channel] >= domain[1][channel]) {
-            return Err(Refused::because("has a domain whose end is not above its begin"));
+            return Err(OperationError::because("has a domain whose end is not above its begin"));
         }
         Ok(Cube { dimensions, points, domain, table: self.table, content })
     }

@@ -16,7 +16,7 @@ use crate::frames::chain::{Args, one_of, unescaped};
 use crate::frames::convert::{to_colour, to_rgb};
 use crate::frames::format::Format;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
@@ -41,7 +41,7 @@ struct Lut {
     between: Between,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let file = unescaped(args.require("file")?);
     let between = args.take_named("interp").or_else(|| args.take("between"));
     let between = between.map_or(Ok(Between::Tetrahedral), |text| one_of("the way between points", text, &WAYS))?;
@@ -49,7 +49,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Operation for Lut {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let before = picture.format.colour();
         let picture = to_rgb(graph, picture);
         let planes = match self.cube.dimensions {
@@ -65,7 +65,7 @@ impl Operation for Lut {
         Ok(to_colour(graph, Picture { planes, ..picture }, before))
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         stream.uses_coding(before);
         Ok(())
     }

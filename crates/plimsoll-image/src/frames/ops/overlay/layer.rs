@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// An image with its transparency.
@@ -21,20 +21,20 @@ pub(super) struct Layer {
 impl Layer {
     /// The image in a file.
     #[cfg(feature = "decode")]
-    pub(super) fn read(path: &Path) -> Result<Self, Refused> {
+    pub(super) fn read(path: &Path) -> Result<Self, OperationError> {
         use crate::decode::{DecodeOptions, read, rgba};
-        let named = |error: &dyn fmt::Display| Refused::because(format_args!("{}: {error}", path.display()));
+        let named = |error: &dyn fmt::Display| OperationError::because(format_args!("{}: {error}", path.display()));
         // This one names the path itself.
-        let bytes = read(path).map_err(Refused::because)?;
+        let bytes = read(path).map_err(OperationError::because)?;
         let (size, pixels) = rgba(&bytes, &DecodeOptions::default()).map_err(|error| named(&error))?;
         Ok(Self::new(size, pixels, xxhash_rust::xxh3::xxh3_64(&bytes)))
     }
 
     /// The image in a file.
     #[cfg(not(feature = "decode"))]
-    pub(super) fn read(path: &Path) -> Result<Self, Refused> {
+    pub(super) fn read(path: &Path) -> Result<Self, OperationError> {
         let _: fn(Size, Vec<[u16; 4]>, u64) -> Self = Self::new;
-        Err(Refused::because(format_args!(
+        Err(OperationError::because(format_args!(
             "{}: built without the feature `decode`, which reads images",
             path.display()
         )))

@@ -21,7 +21,7 @@ use crate::frames::chain::{Args, unescaped};
 use crate::frames::convert::{differences_to_yuv, to_colour, to_rgb};
 use crate::frames::format::{Colour, Format, Range, Yuv};
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -66,11 +66,11 @@ impl At {
         ("bottom-right", Self::Halves(2, 2)),
     ];
 
-    fn parse(text: &str) -> Result<Self, Refused> {
+    fn parse(text: &str) -> Result<Self, OperationError> {
         let named = Self::NAMES.iter().find(|(name, _)| *name == text).map(|(_, at)| *at);
         named.or_else(|| Self::parse_offset(text)).ok_or_else(|| {
             let names = Self::NAMES.map(|(name, _)| name).join(", ");
-            Refused::because(format_args!("'{text}' is no position; write +16+8, -4+0, or one of {names}"))
+            OperationError::because(format_args!("'{text}' is no position; write +16+8, -4+0, or one of {names}"))
         })
     }
 
@@ -93,7 +93,7 @@ impl At {
     }
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let file = unescaped(args.require("file")?);
     let at = args.take("at").map_or(Ok(At::Offset(0, 0)), At::parse)?;
     let opacity = args.number("opacity", 0.0..=1.0, 1.0)?;
@@ -103,13 +103,15 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Operation for Overlay {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let (format, whole, layer) = (picture.format, picture.size(), self.layer.size);
         let first = self.at.first_pixel(whole, layer);
         let outside = |first: i64, part: u32, whole: u32| first >= whole.into() || first + i64::from(part) <= 0;
         if outside(first.0, layer.width, whole.width) || outside(first.1, layer.height, whole.height) {
             let (left, top) = first;
-            return Err(Refused::because(format_args!("an image of {layer} at {left:+}{top:+} lies wholly outside")));
+            return Err(OperationError::because(format_args!(
+                "an image of {layer} at {left:+}{top:+} lies wholly outside"
+            )));
         }
         if let (Colour::Yuv(yuv), false) = (format.colour(), self.mode == Mode::Normal) {
             return Ok(self.added(graph, picture, yuv, first));
@@ -125,7 +127,7 @@ impl Operation for Overlay {
         Ok(to_colour(graph, picture, format.colour()))
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         stream.uses_coding(before);
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::frames::carry::Carried;
 use crate::frames::chain::{Args, one_of};
 use crate::frames::format::{Colour, Format, Siting};
 use crate::frames::graph::{Graph, Plane};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -41,9 +41,9 @@ struct Scale {
     filter: Filter,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     if args.take_named("force_original_aspect_ratio").is_some() {
-        return Err(Refused::because(
+        return Err(OperationError::because(
             "to keep the shape within a size, write fit=WxH:inside (or fit=WxH:cover to fill it)",
         ));
     }
@@ -54,14 +54,14 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Operation for Scale {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let steps = picture.steps(picture.planes.len() - 1);
         let size = self.target.size(picture.size(), steps)?;
         scaled(graph, picture, size, self.filter)
     }
 
     /// Where the shape is kept but for whole pixels, so is that of pixels.
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         if !self.target.keeps_shape() {
             stream.stretch(before.size());
         }
@@ -70,10 +70,15 @@ impl Operation for Scale {
 }
 
 /// A picture in another size.
-pub(super) fn scaled(graph: &mut Graph, picture: Picture, size: Size, filter: Filter) -> Result<Picture, Refused> {
+pub(super) fn scaled(
+    graph: &mut Graph,
+    picture: Picture,
+    size: Size,
+    filter: Filter,
+) -> Result<Picture, OperationError> {
     let whole = picture.size();
     let steps: Vec<(u32, u32)> = (0..picture.planes.len()).map(|plane| picture.steps(plane)).collect();
-    let format = picture.format.with_size(size).map_err(Refused::because)?;
+    let format = picture.format.with_size(size).map_err(OperationError::because)?;
     let (sizes, siting) = (format.plane_sizes(), siting(&picture));
     Ok(picture.each(graph, format, |graph, plane, input| {
         let ((across, down), from, to) = (steps[plane], graph.size_of(input), sizes[plane]);

@@ -3,7 +3,7 @@
 use super::super::expression::{Expression, Sides};
 use super::super::geometry::side;
 use crate::frames::chain::{Args, number};
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// A size, or how it follows from that of the picture.
@@ -28,10 +28,10 @@ pub(super) enum Side {
 const MULTIPLE_MAX: u32 = 256;
 
 impl Side {
-    fn parse(text: &str) -> Result<Self, Refused> {
+    fn parse(text: &str) -> Result<Self, OperationError> {
         match text.strip_prefix('-').map(|multiple| multiple.parse()) {
             Some(Ok(multiple)) if (1..=MULTIPLE_MAX).contains(&multiple) => Ok(Self::InShape(multiple)),
-            Some(Ok(multiple)) => Err(Refused::because(format_args!("-{multiple} is no side"))),
+            Some(Ok(multiple)) => Err(OperationError::because(format_args!("-{multiple} is no side"))),
             _ => Expression::parse(text).map(Self::Is),
         }
     }
@@ -39,7 +39,7 @@ impl Side {
 
 impl Target {
     /// Takes `WxH`, `N%` or `W:H`; `w=` and `h=` name sides.
-    pub(super) fn take(args: &mut Args<'_>) -> Result<Self, Refused> {
+    pub(super) fn take(args: &mut Args<'_>) -> Result<Self, OperationError> {
         let named = args.take_named("w");
         let first = match named {
             Some(width) => width,
@@ -50,7 +50,7 @@ impl Target {
             return Ok(target);
         }
         let refused = || {
-            Refused::because(format_args!(
+            OperationError::because(format_args!(
                 "'{first}' is no size; write 1280x720, 1280x-1, -1x720, 50%, or W:H as iw/2:ih/2"
             ))
         };
@@ -59,7 +59,7 @@ impl Target {
     }
 
     /// Reads `N%` or `WxH`; `None` if it is one side of a size.
-    fn parse(text: &str) -> Result<Option<Self>, Refused> {
+    fn parse(text: &str) -> Result<Option<Self>, OperationError> {
         if let Some(percent) = text.strip_suffix('%') {
             let share = number("the share in per cent", percent, 0.01..=100_000.0)? / 100.0;
             return Ok(Some(Self::Share(share)));
@@ -86,7 +86,7 @@ impl Target {
 
     /// The size that a picture of size `whole` gets. A side that was not written is the nearest that has a whole number of
     /// chroma samples: even where there are half as many, because much software takes no odd ones.
-    pub(super) fn size(&self, whole: Size, (across, down): (u32, u32)) -> Result<Size, Refused> {
+    pub(super) fn size(&self, whole: Size, (across, down): (u32, u32)) -> Result<Size, OperationError> {
         let (width, height) = (f64::from(whole.width), f64::from(whole.height));
         let given = |of: &Expression| side(of, Sides { input: whole, output: None });
         let in_shape = |side: f64, multiple: u32, step: u32| {
@@ -123,7 +123,7 @@ mod tests {
         Size { width, height }
     }
 
-    fn target(text: &str) -> Result<Target, Refused> {
+    fn target(text: &str) -> Result<Target, OperationError> {
         let mut args = Args::new(text.split(':'));
         let target = Target::take(&mut args)?;
         args.finish().map(|()| target)

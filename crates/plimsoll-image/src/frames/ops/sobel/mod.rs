@@ -8,7 +8,7 @@ use crate::frames::chain::Args;
 use crate::frames::convert::{Coding, grey};
 use crate::frames::format::{Colour, Format};
 use crate::frames::graph::{Graph, Plane};
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -22,12 +22,12 @@ pub(super) const ABOUT: About = About {
 #[derive(Debug)]
 struct Sobel;
 
-fn parse(_: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(_: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     Ok(Box::new(Sobel))
 }
 
 impl Operation for Sobel {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let format = picture.format;
         match format.colour() {
             Colour::Rgb => Ok(picture.each(graph, format, |graph, _, plane| steepness(graph, format, plane))),

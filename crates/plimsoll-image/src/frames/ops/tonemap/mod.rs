@@ -15,7 +15,7 @@ use crate::frames::chain::{Args, one_of};
 use crate::frames::convert::{to_colour, to_rgb};
 use crate::frames::format::{Colour, Format, Matrix, Yuv};
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 
 pub(super) const ABOUT: About = About {
@@ -57,11 +57,11 @@ const CURVES: [(&str, Curve); 3] = [("reinhard", Curve::Reinhard), ("hable", Cur
 const TRANSFERS: [(&str, Transfer); 3] = [("pq", Transfer::Pq), ("hlg", Transfer::Hlg), ("gamma", Transfer::Gamma)];
 const PRIMARIES: [(&str, Matrix); 2] = [("709", Matrix::Bt709), ("2020", Matrix::Bt2020)];
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let curve = one_of("curve", args.require("curve")?, &CURVES)?;
     let from = args.take("from").ok_or_else(|| {
         // No stream that is read says so, and each guess is a picture that looks wrong.
-        Refused::because(
+        OperationError::because(
             "streams do not say what their codes stand for, so say it: from=pq (HDR10, most films) or from=hlg (broadcasts); \
              ordinary pictures and videos are not for it",
         )
@@ -73,7 +73,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
         target: args.number("target", 1.0..=10_000.0, 100.0)?,
     };
     if displays.target > displays.peak {
-        return Err(Refused::because("target is at most peak"));
+        return Err(OperationError::because("target is at most peak"));
     }
     let primaries = args.one_of("to", &PRIMARIES, Matrix::Bt709)?;
     Ok(Box::new(Tonemap { curve, from, displays, primaries }))
@@ -93,7 +93,7 @@ impl Tonemap {
 }
 
 impl Operation for Tonemap {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let before = picture.format.colour();
         let changes_primaries = self.changes_primaries(before);
         let picture = to_rgb(graph, picture);
@@ -106,7 +106,7 @@ impl Operation for Tonemap {
         Ok(to_colour(graph, Picture { planes, ..picture }, after))
     }
 
-    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), Refused> {
+    fn carry(&self, stream: &mut Carried, before: Format) -> Result<(), OperationError> {
         stream.needs_matrix(before)?;
         stream.uses_coding(before);
         Ok(())

@@ -8,7 +8,7 @@ use super::blur::{Gaussian, parse_sigma};
 use super::planes::Planes;
 use crate::frames::chain::Args;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -27,7 +27,7 @@ struct Unsharp {
     planes: Planes,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let sigma = parse_sigma(args)?;
     let amount = args.number("amount", -10.0..=10.0, 1.0)?;
     let threshold = args.number("threshold", 0.0..=1.0, 0.0)?;
@@ -35,7 +35,7 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Operation for Unsharp {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let whole = picture.clone();
         let format = picture.format;
         Ok(picture.each(graph, format, |graph, plane, input| {

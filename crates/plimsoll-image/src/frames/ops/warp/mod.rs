@@ -14,7 +14,7 @@ use super::geometry::{SIDE_MAX, parse_plain_size};
 use crate::frames::chain::{Args, number, one_of};
 use crate::frames::format::{Colour, Siting};
 use crate::frames::graph::Graph;
-use crate::frames::operation::{About, Operation, Refused};
+use crate::frames::operation::{About, Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -42,7 +42,7 @@ enum Outside {
     Black,
 }
 
-fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
     let size = args.take_named("size").map(parse_plain_size).transpose()?;
     let mut corners = [[0.0; 2]; 4];
     for (at, name) in ["x0", "y0", "x1", "y1", "x2", "y2", "x3", "y3"].into_iter().enumerate() {
@@ -64,9 +64,9 @@ fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
 }
 
 impl Operation for Warp {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let size = self.size.unwrap_or(picture.size());
-        let format = picture.format.with_size(size).map_err(Refused::because)?;
+        let format = picture.format.with_size(size).map_err(OperationError::because)?;
         let map = self.quad.map_from(size)?;
         let grids: Vec<Grid> = (0..picture.planes.len()).map(|plane| grid(&picture, plane)).collect();
         let (sizes, black) = (format.plane_sizes(), ColourValue::BLACK.planes(format));

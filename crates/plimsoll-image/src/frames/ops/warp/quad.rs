@@ -2,7 +2,7 @@
 //! Invariant: a map exists only for a convex quad whose nearest corner is not [`DEPTH_MAX`] times nearer than its
 //! farthest, so it divides by nothing small.
 
-use crate::frames::operation::Refused;
+use crate::frames::operation::OperationError;
 use crate::image::Size;
 
 /// How many times nearer than another corner of the quad a corner may be. Beyond it, a picture would be stretched from
@@ -26,7 +26,7 @@ pub(super) struct Map([[f64; 3]; 3]);
 
 impl Quad {
     /// The map that takes the corners of a rectangle of this size to this quad's.
-    pub(super) fn map_from(&self, size: Size) -> Result<Map, Refused> {
+    pub(super) fn map_from(&self, size: Size) -> Result<Map, OperationError> {
         self.check()?;
         let [[x0, y0], [x1, y1], [x2, y2], [x3, y3]] = self.0;
         // How far the quad is from a parallelogram; those need no division, so whole numbers stay exact.
@@ -41,7 +41,7 @@ impl Quad {
         let depths = [1.0, 1.0 + g, 1.0 + g + h, 1.0 + h];
         let (near, far) = (depths.iter().copied().fold(f64::MAX, f64::min), depths.iter().copied().fold(0.0, f64::max));
         if near * DEPTH_MAX < far {
-            return Err(Refused::because("the four corners are too nearly in one line"));
+            return Err(OperationError::because("the four corners are too nearly in one line"));
         }
         let (width, height) = (f64::from(size.width), f64::from(size.height));
         let row = |first: f64, across: f64, down: f64| [across / width, down / height, first];
@@ -52,7 +52,7 @@ impl Quad {
         ]))
     }
 
-    fn check(&self) -> Result<(), Refused> {
+    fn check(&self) -> Result<(), OperationError> {
         let corner = |at: usize| self.0[at % 4];
         let away = |from: Point, to: Point| [to[0] - from[0], to[1] - from[1]];
         let turns = [0, 1, 2, 3].map(|at| {
@@ -63,11 +63,11 @@ impl Quad {
         let extent = sides.into_iter().flatten().fold(0.0, f64::max);
         let least = FLATNESS_MIN * extent * extent;
         if turns.iter().any(|turn| turn.abs() <= least) {
-            return Err(Refused::because("three of the four corners lie on one line, or two in one place"));
+            return Err(OperationError::because("three of the four corners lie on one line, or two in one place"));
         }
         match turns.iter().all(|turn| *turn > 0.0) || turns.iter().all(|turn| *turn < 0.0) {
             true => Ok(()),
-            false => Err(Refused::because(
+            false => Err(OperationError::because(
                 "the four corners make no convex shape; give them as top left, top right, bottom right, bottom left",
             )),
         }

@@ -2,7 +2,7 @@
 //! Never writes a name that ffmpeg would take for another: it compares beginnings only, so that to it `420p11` is `420`.
 
 use crate::frames::format::{Colour, Format, Range, Sampling, Siting, Yuv};
-use crate::frames::stream::error::{HeaderRefused, WriteError, quoted};
+use crate::frames::stream::error::{HeaderError, WriteError, quoted};
 
 /// What the word after `C` says.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl ColourSpace {
     pub(super) const UNSAID: Self = Self { chroma: Some((Sampling::S420, Siting::Centre)), depth: 8 };
 
     /// Reads the word after `C`, or in capitals after `XYSCSS=`.
-    pub(super) fn read(word: &[u8]) -> Result<Self, HeaderRefused> {
+    pub(super) fn read(word: &[u8]) -> Result<Self, HeaderError> {
         let word = word.to_ascii_lowercase();
         let known = match &word[..] {
             // To ffmpeg, too, plain 420 is what JPEG has.
@@ -29,7 +29,7 @@ impl ColourSpace {
             b"mono" => Some(Self { chroma: None, depth: 8 }),
             _ => deep(&word),
         };
-        known.ok_or_else(|| HeaderRefused::ColourSpace { tag: quoted(&word), advice: advice(&word) })
+        known.ok_or_else(|| HeaderError::ColourSpace { tag: quoted(&word), advice: advice(&word) })
     }
 
     fn eight(sampling: Sampling, siting: Siting) -> Self {

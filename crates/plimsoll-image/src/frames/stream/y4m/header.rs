@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::colour_space::ColourSpace;
 use crate::frames::format::{Colour, Format, Matrix, Range, Yuv};
-use crate::frames::stream::error::{HeaderRefused, WriteError, quoted};
+use crate::frames::stream::error::{HeaderError, WriteError, quoted};
 use crate::image::Size;
 
 /// Bytes of a line of text at most, the stream's or a frame's. ffmpeg writes under 100, mjpegtools allow 256.
@@ -97,9 +97,9 @@ impl StreamHeader {
     }
 
     /// Reads the first line of a stream, without its newline.
-    pub(super) fn read(line: &[u8]) -> Result<Self, HeaderRefused> {
+    pub(super) fn read(line: &[u8]) -> Result<Self, HeaderError> {
         let rest = line.strip_prefix(MAGIC).filter(|rest| rest.is_empty() || rest.starts_with(b" "));
-        let rest = rest.ok_or_else(|| HeaderRefused::NotY4m { found: quoted(line) })?;
+        let rest = rest.ok_or_else(|| HeaderError::NotY4m { found: quoted(line) })?;
         let mut said = Said::default();
         for tag in rest.split(|byte| *byte == b' ').filter(|tag| !tag.is_empty()) {
             said.take(tag)?;
@@ -140,8 +140,8 @@ struct Said {
 
 impl Said {
     /// Tags with other letters are passed over, as by other programs.
-    fn take(&mut self, tag: &[u8]) -> Result<(), HeaderRefused> {
-        let malformed = |wanted| HeaderRefused::Malformed { tag: quoted(tag), wanted };
+    fn take(&mut self, tag: &[u8]) -> Result<(), HeaderError> {
+        let malformed = |wanted| HeaderError::Malformed { tag: quoted(tag), wanted };
         let value = &tag[1..];
         match tag[0] {
             b'W' => self.width = Some(number(value).ok_or_else(|| malformed("a width"))?),
@@ -170,9 +170,9 @@ impl Said {
         }
     }
 
-    fn header(self) -> Result<StreamHeader, HeaderRefused> {
-        let width = self.width.ok_or(HeaderRefused::Missing { what: "width (W)" })?;
-        let height = self.height.ok_or(HeaderRefused::Missing { what: "height (H)" })?;
+    fn header(self) -> Result<StreamHeader, HeaderError> {
+        let width = self.width.ok_or(HeaderError::Missing { what: "width (W)" })?;
+        let height = self.height.ok_or(HeaderError::Missing { what: "height (H)" })?;
         let size = Size { width, height };
         let space = self.colour_space.or(self.colour_space_of_old).unwrap_or(ColourSpace::UNSAID);
         let colour = match space.chroma {
@@ -230,14 +230,14 @@ fn ratio(value: &[u8]) -> Option<Option<Ratio>> {
 /// Why some text is no rate.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write 25, 30000/1001 or 29.97")]
-pub struct NoRate;
+pub struct NoRateError;
 
 impl FromStr for Ratio {
-    type Err = NoRate;
+    type Err = NoRateError;
 
     /// `25`, `30000/1001`, `30000:1001`, `23.976`.
-    fn from_str(text: &str) -> Result<Self, NoRate> {
-        let digits = |text: &str| number(text.as_bytes()).ok_or(NoRate);
+    fn from_str(text: &str) -> Result<Self, NoRateError> {
+        let digits = |text: &str| number(text.as_bytes()).ok_or(NoRateError);
         let (numerator, denominator) = match text.split_once(['/', ':']) {
             Some((above, below)) => (digits(above)?, digits(below)?),
             None => match text.split_once('.') {
@@ -246,12 +246,12 @@ impl FromStr for Ratio {
                     let below = 10_u32.pow(decimals.len() as u32);
                     let above =
                         digits(whole)?.checked_mul(below).and_then(|above| above.checked_add(digits(decimals).ok()?));
-                    (above.ok_or(NoRate)?, below)
+                    (above.ok_or(NoRateError)?, below)
                 }
-                Some(_) => return Err(NoRate),
+                Some(_) => return Err(NoRateError),
             },
         };
-        if numerator == 0 || denominator == 0 { Err(NoRate) } else { Ok(Self { numerator, denominator }) }
+        if numerator == 0 || denominator == 0 { Err(NoRateError) } else { Ok(Self { numerator, denominator }) }
     }
 }
 

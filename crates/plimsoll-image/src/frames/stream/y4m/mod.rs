@@ -12,6 +12,6 @@ mod reader;
 mod writer;
 
 pub(super) use self::header::LINE_BYTES_MAX;
-pub use self::header::{Guessed, Interlacing, NoRate, Ratio, StreamHeader, likely_matrix};
+pub use self::header::{Guessed, Interlacing, NoRateError, Ratio, StreamHeader, likely_matrix};
 pub use self::reader::Y4mReader;
 pub use self::writer::Y4mWriter;

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::header::{LINE_BYTES_MAX, StreamHeader};
 use crate::frames::format::{Colour, Matrix, Yuv};
 use crate::frames::frame::Frame;
-use crate::frames::stream::error::{HeaderRefused, StreamError, quoted};
+use crate::frames::stream::error::{HeaderError, StreamError, quoted};
 use crate::frames::stream::source::Source;
 
 /// How every frame begins, and most lines before frames end.
@@ -66,13 +66,13 @@ impl<R: Read> Iterator for Y4mReader<R> {
 }
 
 /// Why a first line without an end is none.
-fn endless(line: &[u8]) -> HeaderRefused {
+fn endless(line: &[u8]) -> HeaderError {
     match line.len() {
-        0 => HeaderRefused::Empty,
+        0 => HeaderError::Empty,
         // Another kind of file has no reason to have lines.
-        _ if !line.starts_with(b"YUV4") => HeaderRefused::NotY4m { found: quoted(line) },
-        LINE_BYTES_MAX => HeaderRefused::Endless,
-        _ => HeaderRefused::Truncated,
+        _ if !line.starts_with(b"YUV4") => HeaderError::NotY4m { found: quoted(line) },
+        LINE_BYTES_MAX => HeaderError::Endless,
+        _ => HeaderError::Truncated,
     }
 }
 

@@ -8,7 +8,7 @@ use std::f64::consts::LOG2_E;
 use self::pass::BilateralPass;
 use crate::frames::chain::Args;
 use crate::frames::graph::Graph;
-use crate::frames::operation::{Operation, Refused};
+use crate::frames::operation::{Operation, OperationError};
 use crate::frames::ops::taps::{self, Tap};
 use crate::frames::picture::Picture;
 use crate::image::Size;
@@ -23,7 +23,7 @@ pub(super) struct Bilateral {
 }
 
 impl Bilateral {
-    pub(super) fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+    pub(super) fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
         // The widest sees 7 pixels to each side: 149 taps.
         let space = args.number("space", 0.5..=3.5, 1.5)?;
         let tone = args.number("tone", 0.001..=1.0, 0.05)?;
@@ -32,7 +32,7 @@ impl Bilateral {
 }
 
 impl Operation for Bilateral {
-    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, graph: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         let whole = picture.clone();
         Ok(picture.each(graph, whole.format, |graph, plane, input| {
             let (across, down) = whole.steps(plane);

@@ -12,7 +12,7 @@ use std::f64::consts::LOG2_E;
 use self::passes::{FirstPass, LastPass, NextPass};
 use crate::frames::chain::Args;
 use crate::frames::graph::{Graph, Plane};
-use crate::frames::operation::{Operation, Refused};
+use crate::frames::operation::{Operation, OperationError};
 use crate::frames::picture::Picture;
 use crate::image::Size;
 
@@ -26,7 +26,7 @@ pub(super) struct Temporal {
 }
 
 impl Temporal {
-    pub(super) fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, Refused> {
+    pub(super) fn parse(args: &mut Args<'_>) -> Result<Box<dyn Operation>, OperationError> {
         let frames = args.number("frames", 1..=3, 1)?;
         let strength = args.number("strength", 0.001..=1.0, 0.04)?;
         Ok(Box::new(Self { frames, strength }))
@@ -59,7 +59,7 @@ impl Temporal {
 
 impl Operation for Temporal {
     /// The only frame of a stream stays as it is.
-    fn plan(&self, _: &mut Graph, picture: Picture) -> Result<Picture, Refused> {
+    fn plan(&self, _: &mut Graph, picture: Picture) -> Result<Picture, OperationError> {
         Ok(picture)
     }
 
@@ -67,7 +67,7 @@ impl Operation for Temporal {
         self.frames
     }
 
-    fn plan_among(&self, graph: &mut Graph, picture: Picture, others: &[Picture]) -> Result<Picture, Refused> {
+    fn plan_among(&self, graph: &mut Graph, picture: Picture, others: &[Picture]) -> Result<Picture, OperationError> {
         let format = picture.format;
         Ok(picture.each(graph, format, |graph, plane, own| {
             self.mean(graph, own, others.iter().map(|other| other.planes[plane]))
