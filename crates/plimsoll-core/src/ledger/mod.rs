@@ -143,17 +143,17 @@ type Portions = SmallVec<[(DeviceId, Bytes); 1]>;
 /// The book.
 ///
 /// ```
-/// use plimsoll_core::{Bytes, DeviceId, ledger::{Ledger, Shortfall}};
+/// use plimsoll_core::{Bytes, DeviceId, ledger::{Ledger, ShortfallError}};
 /// let gpu = DeviceId(0);
 /// let mut ledger = Ledger::default();
 /// ledger.set_line(gpu, Bytes::mib(64), Bytes::mib(80));
 /// let lease = ledger.reserve(gpu, Bytes::mib(48))?;
-/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(32)), Err(Shortfall::NotNow { .. })));
-/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(65)), Err(Shortfall::NotNow { .. })));
-/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(81)), Err(Shortfall::NeverFits { .. })));
+/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(32)), Err(ShortfallError::NotNow { .. })));
+/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(65)), Err(ShortfallError::NotNow { .. })));
+/// assert!(matches!(ledger.reserve(gpu, Bytes::mib(81)), Err(ShortfallError::NeverFits { .. })));
 /// ledger.release(lease).unwrap();
 /// assert_eq!(ledger.promised(gpu), Bytes::ZERO);
-/// # Ok::<(), Shortfall>(())
+/// # Ok::<(), ShortfallError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
