@@ -227,10 +227,9 @@ impl<H: Host> Scheduler<H> {
         if is_watched && let Some(set) = self.sets.add(ids.clone(), first_order) {
             ids.iter().for_each(|id| self.tasks.get_mut(*id).into_iter().for_each(|state| state.set = Some(set)));
         }
-        if let Some(plan) = plan {
-            self.give_steps(now, &ids, first_order, &plan);
-        }
-        for &id in &ids {
+        let tries = plan.map_or_else(Vec::new, |plan| self.give_steps(now, &ids, first_order, &plan));
+        // Tries first: whoever comes after one sees that somebody is trying already.
+        for &id in tries.iter().chain(ids.iter().filter(|id| !tries.contains(id))) {
             self.start_if_ready(now, id);
         }
         Ok(ids)
@@ -306,13 +305,15 @@ impl<H: Host> Scheduler<H> {
         for &task in &queued {
             self.dequeue(task);
         }
-        self.give_steps(now, tasks, first_order, &plan);
-        for task in queued {
+        let tries = self.give_steps(now, tasks, first_order, &plan);
+        let (first, rest): (Vec<TaskId>, Vec<TaskId>) = queued.into_iter().partition(|task| tries.contains(task));
+        for task in first.into_iter().chain(rest) {
             self.place(now, task);
         }
     }
 
-    fn give_steps(&mut self, now: Moment, tasks: &[TaskId], first_order: u64, plan: &SetPlan) {
+    /// Gives each task its device and its place in the order. Tells which are to try what nobody has tried.
+    fn give_steps(&mut self, now: Moment, tasks: &[TaskId], first_order: u64, plan: &SetPlan) -> Vec<TaskId> {
         let valid_until = now + plan.plan.makespan.scaled(PLAN_PATIENCE) + Nanos::millis(1);
         let mut tries = Tries::default();
         for ((&task, step), guessed) in tasks.iter().zip(&plan.plan.steps).zip(&plan.guessed) {
@@ -327,11 +328,14 @@ impl<H: Host> Scheduler<H> {
                 tries.offer((state.spec.workload, kind), offered);
             }
         }
-        for Try { task, device, .. } in tries.0.into_values() {
-            if let Some(state) = self.tasks.get_mut(task) {
-                state.planned = Some(Planned { device, valid_until });
+        let mut tries: Vec<Try> = tries.0.into_values().collect();
+        tries.sort_unstable_by_key(|each| each.rank);
+        for Try { task, device, .. } in &tries {
+            if let Some(state) = self.tasks.get_mut(*task) {
+                state.planned = Some(Planned { device: *device, valid_until });
             }
         }
+        tries.into_iter().map(|each| each.task).collect()
     }
 
     /// The tasks as a plan sees them, and the devices on which what each takes is a guess. Where nobody has tried it, it
