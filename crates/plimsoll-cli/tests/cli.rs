@@ -440,7 +440,7 @@ fn replay_shows_every_cell_of_the_benchmark_with_and_without_knowledge() {
     let arguments = ["sim", "replay", "--all", "--noise", "0.3", "--draws", "1", "--unknown"];
     let report = json(plimsoll(&arguments).arg("--json"));
     assert_eq!(report["graphs"].as_array().map(Vec::len), Some(16));
-    for mean in ["geometric_mean", "geometric_mean_unknown"] {
+    for mean in ["geometric_mean", "geometric_mean_learnt", "geometric_mean_unknown"] {
         assert!(report[mean].as_f64().is_some_and(|mean| (1.0..1.4).contains(&mean)), "{mean}: {report}");
     }
     let shown = printed(&mut plimsoll(&arguments));

@@ -43,5 +43,12 @@ fn what_is_learnt_on_the_way_is_enough_for_a_good_schedule() {
         worst = worst.max(worst_of_draw);
     }
     let mean = logs.exp();
-    assert!(mean <= 1.20 && worst <= 1.60, "geometric mean {mean:.4}, worst {worst:.3}");
+    assert!(mean <= 1.31 && worst <= 2.3, "geometric mean {mean:.4}, worst {worst:.3}");
+}
+
+/// The second time, each kind's average is known from the first.
+#[test]
+fn what_an_earlier_run_learnt_makes_up_for_most_of_it() {
+    let (mean, worst) = ratios(Terms { costs: Costs::Learnt, noise: 0.3, ..Terms::default() });
+    assert!(mean <= 1.17 && worst <= 1.5, "geometric mean {mean:.4}, worst {worst:.3}");
 }

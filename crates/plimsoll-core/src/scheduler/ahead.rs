@@ -29,6 +29,10 @@ const AGAIN_AFTER_MIN: usize = 4;
 /// Schedules to simulate when a set is planned again, at the most.
 const SIMULATIONS_AGAIN: u32 = 32;
 
+/// How much faster than a CPU core a GPU is taken to be until it was tried. If it counted as equally fast, a box with many
+/// idle cores would never try its GPU; if as much faster, a plan would hold everything back for it.
+const GPU_ADVANTAGE: u64 = 2;
+
 /// A task of a set that is handed in as a whole.
 #[derive(Clone, Debug)]
 pub struct SetTask<J> {
@@ -339,8 +343,8 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// The tasks as a plan sees them, and the devices on which what each takes is a guess. Where nobody has tried it, it
-    /// takes as long as where it is fastest: a plan that would gain by that has it tried, and is made again once that has
-    /// begun, without that device. What nobody has tried anywhere takes as long as the others on average.
+    /// counts as a little faster on a GPU than where it is fastest, and as a little slower on the CPU: a plan that would
+    /// gain by that has it tried, and is made again once that has begun, without that device. What nobody has tried anywhere takes as long as the others on average.
     fn known_tasks<'s>(
         &self,
         now: Moment,
@@ -352,11 +356,11 @@ impl<H: Host> Scheduler<H> {
             let expected: SmallVec<[Expected; 4]> =
                 self.device_ids().map(|device| self.expected(now, spec, device)).collect();
             let least = expected.iter().filter_map(|expected| expected.time()).min();
-            let cost = |expected: &Expected| match expected {
-                Expected::Untried => least,
+            let cost = |(expected, device): (&Expected, DeviceId)| match expected {
+                Expected::Untried => least.map(|least| untried(least, self.device(device).spec.kind)),
                 expected => expected.time(),
             };
-            let costs = expected.iter().map(cost).collect();
+            let costs = expected.iter().zip(self.device_ids()).map(cost).collect();
             let guesses = self.device_ids().zip(&expected).filter(|(_, expected)| expected.time().is_none());
             guessed.push(guesses.map(|(device, _)| device).fold(DeviceSet::NONE, DeviceSet::with));
             match least {
@@ -441,6 +445,14 @@ impl<H: Host> Scheduler<H> {
         });
         let (sum, count) = times.fold((0_u128, 0), |(sum, count), run| (sum + u128::from(run.time.0), count + 1));
         sum.checked_div(count).map(|mean| Nanos(mean as u64))
+    }
+}
+
+/// What is expected of a device that nobody has tried, if a task takes so long where it is fastest.
+fn untried(least: Nanos, kind: DeviceKind) -> Nanos {
+    match kind {
+        DeviceKind::Gpu => Nanos(least.0 / GPU_ADVANTAGE),
+        DeviceKind::Cpu => Nanos(least.0.saturating_mul(GPU_ADVANTAGE)),
     }
 }
 

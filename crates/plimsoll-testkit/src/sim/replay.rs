@@ -4,6 +4,7 @@
 //! | what the scheduler knows | workloads | units |
 //! |---|---|---|
 //! | every cost ([`Costs::Known`]) | one for each pair of costs, taught beforehand | 1 |
+//! | what each kind takes on average ([`Costs::Learnt`]) | the graph's kinds, taught beforehand | the work, as below |
 //! | nothing ([`Costs::Unknown`]) | the graph's kinds, as a program would have them | the work, where a kind has such a thing |
 //!
 //! A kind has work to count if its tasks take the same ratio of CPU to GPU time, whatever their size (`layered`): the time
@@ -46,6 +47,8 @@ impl Replay {
 pub enum Costs {
     /// Each of them, exactly.
     Known,
+    /// What each kind of task takes on average, as the profile of an earlier run holds it.
+    Learnt,
     /// Nothing: they are learnt on the way.
     Unknown,
 }
@@ -79,6 +82,11 @@ pub fn replay(graph: &Graph, platform: Platform, terms: Terms) -> Result<Replay,
     let real = drawn(graph, terms.noise, terms.seed);
     let described = match terms.costs {
         Costs::Known => known_by_cost(&mut world, &real, platform),
+        Costs::Learnt => {
+            let specs = known_by_kind(&mut world, graph);
+            teach_averages(&mut world, graph, platform, &specs);
+            specs
+        }
         Costs::Unknown => known_by_kind(&mut world, graph),
     };
     let set = real.tasks.iter().zip(described).map(|(task, spec)| {
@@ -147,6 +155,22 @@ fn known_by_kind(world: &mut World, graph: &Graph) -> Vec<TaskSpec> {
         TaskSpec::new(kind, ladder.clone(), units)
     };
     graph.tasks.iter().map(spec).collect()
+}
+
+/// Each kind as an earlier run would have measured it: at the smallest and the largest size, or on average.
+fn teach_averages(world: &mut World, graph: &Graph, platform: Platform, specs: &[TaskSpec]) {
+    let mut kinds: FxHashMap<(WorkloadId, u64), (u128, u128, u128)> = FxHashMap::default();
+    for (task, spec) in graph.tasks.iter().zip(specs) {
+        let (cpu, gpu, count) = kinds.entry((spec.workload, spec.units)).or_default();
+        (*cpu, *gpu, *count) = (*cpu + u128::from(task.cpu.0), *gpu + u128::from(task.gpu.0), *count + 1);
+    }
+    let first_gpu = usize::from(platform.cpus > 0);
+    for ((workload, units), (cpu, gpu, count)) in kinds {
+        for device in 0..first_gpu + platform.gpus {
+            let sum = if device < first_gpu { cpu } else { gpu };
+            world.scheduler().teach(workload, "any", DeviceId(device as u16), units, Nanos((sum / count) as u64));
+        }
+    }
 }
 
 /// Whether all tasks of a kind take the same ratio of CPU to GPU time, as far as whole microseconds can tell.

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Draw every cost around the listed one: log-normal, mean 1, this standard deviation of the logarithm
     #[arg(long, value_name = "SIGMA", default_value_t = 0.0, value_parser = parse_noise)]
     noise: f64,
-    /// Play again with nothing known of the costs at the start, and show that beside it
+    /// Play again with what an earlier run learnt of each kind, and with nothing known, and show that beside it
     #[arg(long)]
     unknown: bool,
     /// How many times to draw the costs and play, where there is noise
@@ -53,8 +53,8 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "\
-The scheduler knows every cost beforehand, or with --unknown none: the graph's kinds are then its workloads, and it \
-learns on the way. The bound is what no schedule can beat: the larger of all work spread perfectly, and the longest chain \
+The scheduler knows every cost beforehand. With --unknown it also plays knowing what each kind takes on average, as an \
+earlier run learnt it, and knowing nothing: the graph's kinds are then its workloads, and it learns on the way. The bound is what no schedule can beat: the larger of all work spread perfectly, and the longest chain \
 with each task at its faster side. Times are simulated; only the decision time is real.
 
 Examples:
@@ -138,6 +138,7 @@ struct Report {
     seed: u64,
     graphs: Vec<Row>,
     geometric_mean: f64,
+    geometric_mean_learnt: Option<f64>,
     geometric_mean_unknown: Option<f64>,
 }
 
@@ -151,6 +152,7 @@ struct Row {
     makespan_us: f64,
     lower_bound_us: f64,
     ratio: f64,
+    ratio_learnt: Option<f64>,
     ratio_unknown: Option<f64>,
     decision_ns_per_task: f64,
 }
@@ -158,10 +160,8 @@ struct Row {
 impl Row {
     fn play(args: &Args, name: &str, graph: &Graph, platform: Platform) -> Result<Self, Stop> {
         let known = play_all(args, graph, platform, Costs::Known)?;
-        let unknown = match args.unknown {
-            true => Some(play_all(args, graph, platform, Costs::Unknown)?),
-            false => None,
-        };
+        let ratio = |costs| Ok(geometric_mean(play_all(args, graph, platform, costs)?.iter().map(Replay::ratio)));
+        let if_asked = |costs| args.unknown.then(|| ratio(costs)).transpose();
         let mean = |figure: fn(&Replay) -> f64| known.iter().map(figure).sum::<f64>() / known.len() as f64;
         let deciding: Duration = known.iter().map(|played| played.deciding).sum();
         Ok(Self {
@@ -172,7 +172,8 @@ impl Row {
             makespan_us: mean(|played| played.makespan.0 as f64 / 1e3),
             lower_bound_us: mean(|played| played.lower_bound.0 as f64 / 1e3),
             ratio: geometric_mean(known.iter().map(Replay::ratio)),
-            ratio_unknown: unknown.map(|played| geometric_mean(played.iter().map(Replay::ratio))),
+            ratio_learnt: if_asked(Costs::Learnt)?,
+            ratio_unknown: if_asked(Costs::Unknown)?,
             decision_ns_per_task: deciding.as_nanos() as f64 / (graph.tasks.len() * known.len()).max(1) as f64,
         })
     }
@@ -205,7 +206,10 @@ fn geometric_mean(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 impl Report {
     fn new(args: &Args, graphs: Vec<Row>) -> Self {
-        let unknown: Vec<f64> = graphs.iter().filter_map(|row| row.ratio_unknown).collect();
+        let mean_of = |ratio: fn(&Row) -> Option<f64>| {
+            let ratios: Vec<f64> = graphs.iter().filter_map(ratio).collect();
+            args.unknown.then(|| geometric_mean(ratios.into_iter()))
+        };
         Self {
             simulated: true,
             lookahead: args.lookahead,
@@ -213,7 +217,8 @@ impl Report {
             draws: if args.noise > 0.0 { args.draws } else { 1 },
             seed: args.seed,
             geometric_mean: geometric_mean(graphs.iter().map(|row| row.ratio)),
-            geometric_mean_unknown: args.unknown.then(|| geometric_mean(unknown.into_iter())),
+            geometric_mean_learnt: mean_of(|row| row.ratio_learnt),
+            geometric_mean_unknown: mean_of(|row| row.ratio_unknown),
             graphs,
         }
     }
@@ -229,7 +234,7 @@ impl Report {
             ("DECIDING", Right),
         ];
         if self.geometric_mean_unknown.is_some() {
-            columns.insert(6, ("UNKNOWN", Right));
+            columns.splice(6..6, [("LEARNT", Right), ("UNKNOWN", Right)]);
         }
         let mut table = output::table(&columns);
         for row in &self.graphs {
@@ -242,9 +247,8 @@ impl Report {
                 format!("{:.3}", row.ratio),
                 format!("{:.1} µs/task", row.decision_ns_per_task / 1e3),
             ];
-            if let Some(unknown) = row.ratio_unknown {
-                cells.insert(6, format!("{unknown:.3}"));
-            }
+            let played = [row.ratio_learnt, row.ratio_unknown].into_iter().flatten();
+            cells.splice(6..6, played.map(|ratio| format!("{ratio:.3}")));
             table.add_row(cells);
         }
         output::print_table(&table)?;
@@ -256,7 +260,9 @@ impl Report {
             1 => String::new(),
             draws => format!(", costs drawn {draws} times with a spread of {}", self.noise),
         };
-        let unknown = self.geometric_mean_unknown.map(|mean| format!(" with costs known, {mean:.3} with none known"));
+        let unknown = self.geometric_mean_learnt.zip(self.geometric_mean_unknown).map(|(learnt, unknown)| {
+            format!(" with costs known, {learnt:.3} as an earlier run learnt them, {unknown:.3} with none known")
+        });
         let worst = self.graphs.iter().max_by(|a, b| a.worst_ratio().total_cmp(&b.worst_ratio()));
         let worst = worst
             .filter(|_| self.graphs.len() > 1)
