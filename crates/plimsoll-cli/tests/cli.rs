@@ -432,7 +432,22 @@ fn replay_tells_makespan_bound_and_ratio() {
     assert!((1.0..1.16).contains(&ratio), "{row}");
     assert!((row["makespan_us"].as_f64().expect("a number") / 127e3 - ratio).abs() < 1e-9, "{row}");
     let shown = printed(&mut plimsoll(&arguments));
-    assert!(shown.contains("cholesky10") && shown.contains("Simulated on 2 CPU slots and 3 GPUs"), "{shown}");
+    assert!(shown.contains("cholesky10") && shown.contains("2C+3G") && shown.contains("Worst: "), "{shown}");
+}
+
+#[test]
+fn replay_shows_every_cell_of_the_benchmark_with_and_without_knowledge() {
+    let arguments = ["sim", "replay", "--all", "--noise", "0.3", "--draws", "1", "--unknown"];
+    let report = json(plimsoll(&arguments).arg("--json"));
+    assert_eq!(report["graphs"].as_array().map(Vec::len), Some(16));
+    for mean in ["geometric_mean", "geometric_mean_learnt", "geometric_mean_unknown"] {
+        assert!(report[mean].as_f64().is_some_and(|mean| (1.0..1.4).contains(&mean)), "{mean}: {report}");
+    }
+    let shown = printed(&mut plimsoll(&arguments));
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.contains("UNKNOWN") && shown.contains("with none known"), "{shown}");
+    let plain = json(&mut plimsoll(&["sim", "replay", "--graph", &graph("indep_mix"), "--json"]));
+    assert_eq!((&plain["draws"], &plain["graphs"][0]["ratio_unknown"]), (&1.into(), &serde_json::Value::Null));
 }
 
 #[test]

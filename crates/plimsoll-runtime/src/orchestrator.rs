@@ -255,7 +255,8 @@ impl Orchestrator {
     }
 
     /// Submits a set of tasks that is known as a whole, all or nothing. Where their costs are known, schedules are
-    /// simulated before the first task is committed, so that the whole set ends sooner than task by task.
+    /// simulated before the first task is committed, so that the whole set ends sooner than task by task; and again as
+    /// more is learnt of them.
     ///
     /// ```
     /// # mod plimsoll { pub use plimsoll_core::*; pub use plimsoll_runtime::*; }

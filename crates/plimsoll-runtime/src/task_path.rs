@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{
-    Assignment, Behind, Measured, Moved, NotTaken, Outcome, ReferenceTurn, RunId, SessionTurn, SetTask, ValueTurn,
+    Assignment, Behind, Measured, Moved, NotTaken, Outcome, ReferenceTurn, RunId, SessionTurn, SetPlan, SetTask,
+    ValueTurn,
 };
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{
@@ -202,9 +203,9 @@ pub(crate) fn submit_set<W: Workload>(
         described.push(SetTask { spec, job: Arc::clone(&job) as Arc<dyn Job>, after: after.clone() });
         jobs.push((job, options, after));
     }
+    let plan = plan_ahead(shared, &described);
     let mut state = shared.lock();
-    let now = shared.now();
-    let result = state.scheduler.submit_all(now, described);
+    let result = state.scheduler.submit_planned(shared.now(), described, plan);
     state.notify_one(shared.watchdog_condvar());
     shared.release(state);
     let (reason, described) = match result {
@@ -222,6 +223,14 @@ pub(crate) fn submit_set<W: Workload>(
         SetMember { task, after: after.into_iter().map(|before| before as usize).collect() }
     });
     Err(SubmitSetError { set: members.collect(), reason })
+}
+
+/// A plan for a set that is about to be handed in. The search is done without the lock.
+fn plan_ahead(shared: &Shared, set: &[SetTask<Arc<dyn Job>>]) -> Option<SetPlan> {
+    let mut state = shared.lock();
+    let outlook = state.scheduler.outlook(shared.now(), set);
+    shared.release(state);
+    outlook?.plan()
 }
 
 /// Waits until a task may have ended; `false` if the time is over.

@@ -1,5 +1,5 @@
 //! The watchdog: one thread that does what is due when no worker would notice.
-//! Deadlines, stalls, devices to reopen, memory to ask for. Never runs a task, and never calls a device.
+//! Deadlines, stalls, devices to reopen, memory to ask for, sets to plan again. Never runs a task, and never calls a device.
 //! Invariant: with nothing to do it sleeps without a time limit and uses no processor time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,8 +19,26 @@ pub(crate) fn attend(shared: &Arc<Shared>) {
 
 fn attend_until_closing(shared: &Arc<Shared>) {
     while let Some(orders) = wait_for_orders(shared) {
-        for Order::Reopen(device) in orders {
-            opening::begin(shared, device, How::Again);
+        for order in orders {
+            match order {
+                Order::Reopen(device) => opening::begin(shared, device, How::Again),
+                Order::Plan => plan_again(shared),
+            }
+        }
+    }
+}
+
+/// Plans sets of which more is known by now. The search is done without the lock: meanwhile tasks go by the plan they had.
+fn plan_again(shared: &Shared) {
+    loop {
+        let mut state = shared.lock();
+        let outlook = state.scheduler.next_outlook(shared.now());
+        shared.release(state);
+        let Some(outlook) = outlook else { return };
+        if let Some(plan) = outlook.plan() {
+            let mut state = shared.lock();
+            state.scheduler.follow(shared.now(), plan);
+            shared.release(state);
         }
     }
 }

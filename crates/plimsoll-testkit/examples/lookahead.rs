@@ -7,13 +7,6 @@ use std::time::{Duration, Instant};
 use plimsoll_core::lookahead::{Budget, SIMULATIONS_DEFAULT, plan};
 use plimsoll_testkit::graph::{Graph, Platform};
 
-const GRAPHS: [(&str, &str); 4] = [
-    ("cholesky10", include_str!("../graphs/cholesky10.tsv")),
-    ("indep_mix", include_str!("../graphs/indep_mix.tsv")),
-    ("layered", include_str!("../graphs/layered.tsv")),
-    ("pipeline5", include_str!("../graphs/pipeline5.tsv")),
-];
-
 fn main() {
     let mut budgets: Vec<u32> = std::env::args().skip(1).filter_map(|budget| budget.parse().ok()).collect();
     if budgets.is_empty() {
@@ -28,8 +21,7 @@ fn print_table(budget: Budget) {
     println!("{} simulations", budget.simulations);
     let mut logs = 0.0;
     let mut times = Vec::new();
-    for (name, text) in GRAPHS {
-        let graph = Graph::parse(text).expect("a graph of the benchmark");
+    for (name, graph) in Graph::benchmark() {
         print!("  {name:<11}");
         for platform in Platform::BENCHMARK {
             let (ratio, time) = measure(&graph, platform, budget);

@@ -112,7 +112,28 @@ struct Line<'t> {
     after: &'t str,
 }
 
+/// The graphs of the benchmark and their names: those in `graphs/`, whose README says what they are.
+const BENCHMARK: [(&str, &str); 4] = [
+    ("cholesky10", include_str!("../graphs/cholesky10.tsv")),
+    ("indep_mix", include_str!("../graphs/indep_mix.tsv")),
+    ("layered", include_str!("../graphs/layered.tsv")),
+    ("pipeline5", include_str!("../graphs/pipeline5.tsv")),
+];
+
 impl Graph {
+    /// The graphs of the benchmark, by name.
+    pub fn benchmark() -> impl Iterator<Item = (&'static str, Self)> {
+        let parsed = |text| Self::parse(text).expect("a graph that comes with this crate");
+        BENCHMARK.into_iter().map(move |(name, text)| (name, parsed(text)))
+    }
+
+    /// Every graph of the benchmark on every one of its machines: its 16 cells.
+    pub fn cells() -> impl Iterator<Item = (&'static str, Self, Platform)> {
+        let on_each =
+            |(name, graph): (_, Self)| Platform::BENCHMARK.map(|platform| (name, graph.clone(), platform)).into_iter();
+        Self::benchmark().flat_map(on_each)
+    }
+
     /// Reads a graph: one task a line, tab-separated: id, kind, microseconds on a CPU worker, microseconds on a GPU,
     /// priority, predecessors (comma list, or `-`). Empty lines do not count.
     pub fn parse(text: &str) -> Result<Self, GraphError> {
@@ -137,10 +158,10 @@ impl Graph {
         let known = |task: &GraphTask| KnownTask {
             costs: platform.each(Some(task.cpu), Some(task.gpu)).collect(),
             after: task.after.iter().map(|&before| before as u32).collect(),
-            urgency: 0,
+            ..KnownTask::default()
         };
         let slots = platform.each(platform.cpus, 1);
-        let devices = slots.map(|slots| KnownDevice { slots, free_at: Nanos::ZERO }).collect();
+        let devices = slots.map(|slots| KnownDevice { slots, ..KnownDevice::default() }).collect();
         (self.tasks.iter().map(known).collect(), devices)
     }
 }

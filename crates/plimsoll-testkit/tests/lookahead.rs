@@ -1,25 +1,11 @@
 //! Holds what the lookahead reaches on the four graphs × four platforms that StarPU's schedulers were measured on.
 
 use plimsoll_core::lookahead::{Budget, lower_bound, plan};
-use plimsoll_testkit::graph::{Graph, Platform};
-
-const GRAPHS: [(&str, &str); 4] = [
-    ("cholesky10", include_str!("../graphs/cholesky10.tsv")),
-    ("indep_mix", include_str!("../graphs/indep_mix.tsv")),
-    ("layered", include_str!("../graphs/layered.tsv")),
-    ("pipeline5", include_str!("../graphs/pipeline5.tsv")),
-];
-
-fn cells() -> impl Iterator<Item = (&'static str, Graph, Platform)> {
-    GRAPHS.into_iter().flat_map(|(name, text)| {
-        let graph = Graph::parse(text).expect("a graph of the benchmark");
-        Platform::BENCHMARK.into_iter().map(move |platform| (name, graph.clone(), platform))
-    })
-}
+use plimsoll_testkit::graph::Graph;
 
 /// Makespan ÷ lower bound, as the geometric mean over all cells.
 fn geometric_mean(budget: Budget) -> f64 {
-    let ratios: Vec<f64> = cells()
+    let ratios: Vec<f64> = Graph::cells()
         .map(|(_, graph, platform)| {
             let (tasks, devices) = graph.known(platform);
             let plan = plan(&tasks, &devices, budget).expect("a set that can be planned");
@@ -31,7 +17,7 @@ fn geometric_mean(budget: Budget) -> f64 {
 
 #[test]
 fn the_lower_bound_is_the_one_starpu_was_measured_against() {
-    for (name, graph, platform) in cells() {
+    for (name, graph, platform) in Graph::cells() {
         let (tasks, devices) = graph.known(platform);
         let cell = format!("{name}\t{platform}\tLB=");
         let line = include_str!("../peers/starpu.tsv").lines().find_map(|line| line.strip_prefix(&cell));

@@ -36,8 +36,10 @@ impl Bound {
 
 fn longest_chain(problem: &Problem) -> u64 {
     let first_free = problem.slots.iter().map(|slot| slot.free_at).min().unwrap_or(0);
-    let chain = (0..problem.len).map(|task| problem.least(task).saturating_add(problem.tail[task])).max();
-    chain.map_or(0, |chain| chain.saturating_add(first_free))
+    let chain = |task: usize| problem.least(task).saturating_add(problem.tail[task]);
+    let longest = (0..problem.len).map(chain).max().map_or(0, |chain| chain.saturating_add(first_free));
+    let delayed = problem.delayed.iter().map(|&(task, until)| chain(task as usize).saturating_add(until));
+    delayed.fold(longest, u64::max)
 }
 
 /// The best prices found, and the bound they give.

@@ -100,7 +100,8 @@ pub(super) struct Simulator<'p> {
     freed_at: Vec<u64>,
     /// How long the slots of each class, together, can still stand idle without passing the limit.
     spare: Vec<u128>,
-    /// What ends when. Numbers from `len` on are slots that were busy before the plan began.
+    /// What ends when. Numbers from `len` on are slots that were busy before the plan began, those behind them the
+    /// delays of tasks.
     running: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -171,9 +172,15 @@ impl<'p> Simulator<'p> {
                 busy => self.running.push(Reverse((busy, (self.problem.len + index) as u32))),
             }
         }
+        for (number, &(task, until)) in (self.problem.first_delay()..).zip(&self.problem.delayed) {
+            self.waits[task as usize] += 1;
+            self.running.push(Reverse((until, number)));
+        }
         for &task in &self.problem.topological[..self.problem.roots] {
             // Ready from the beginning, as every trace has it.
-            self.queue[draft.class(task as usize)].insert(draft.rank[task as usize]);
+            if self.waits[task as usize] == 0 {
+                self.queue[draft.class(task as usize)].insert(draft.rank[task as usize]);
+            }
         }
     }
 
@@ -201,6 +208,9 @@ impl<'p> Simulator<'p> {
     }
 
     fn end(&mut self, draft: &Draft, now: u64, task: u32) {
+        if let Some(delay) = task.checked_sub(self.problem.first_delay()) {
+            return self.release(draft, now, self.problem.delayed[delay as usize].0, NOBODY);
+        }
         let Some(&slot) = self.trace.slot.get(task as usize) else {
             let slot = task - self.problem.len as u32;
             return self.free[self.problem.slots[slot as usize].class].push(slot);
@@ -208,12 +218,17 @@ impl<'p> Simulator<'p> {
         self.free[draft.class(task as usize)].push(slot);
         (self.trace.makespan, self.trace.last) = (now, task);
         for &next in self.problem.after(task as usize) {
-            let waits = &mut self.waits[next as usize];
-            *waits -= 1;
-            if *waits == 0 {
-                (self.trace.ready[next as usize], self.trace.released_by[next as usize]) = (now, task);
-                self.queue[draft.class(next as usize)].insert(draft.rank[next as usize]);
-            }
+            self.release(draft, now, next, task);
+        }
+    }
+
+    /// One of the things that a task waits for is over.
+    fn release(&mut self, draft: &Draft, now: u64, task: u32, by: u32) {
+        let waits = &mut self.waits[task as usize];
+        *waits -= 1;
+        if *waits == 0 {
+            (self.trace.ready[task as usize], self.trace.released_by[task as usize]) = (now, by);
+            self.queue[draft.class(task as usize)].insert(draft.rank[task as usize]);
         }
     }
 }

@@ -178,7 +178,15 @@ impl<'a> Run<'a> {
             self.running.push(Reverse((slot.free_at, (problem.len + index) as u32)));
             self.ends[slot.class] += u128::from(slot.free_at);
         }
-        problem.topological[..problem.roots].iter().for_each(|&task| self.release(task as usize));
+        for (number, &(task, until)) in (problem.first_delay()..).zip(&problem.delayed) {
+            self.waits[task as usize] += 1;
+            self.running.push(Reverse((until, number)));
+        }
+        for &root in &problem.topological[..problem.roots] {
+            if self.waits[root as usize] == 0 {
+                self.release(root as usize);
+            }
+        }
         while let Some(&Reverse((now, _))) = self.running.peek() {
             while let Some(&Reverse((end, task))) = self.running.peek()
                 && end == now
@@ -250,6 +258,9 @@ impl<'a> Run<'a> {
 
     fn end(&mut self, now: u64, task: usize) {
         let problem = self.drafter.problem;
+        if let Some(delay) = task.checked_sub(problem.first_delay() as usize) {
+            return self.no_longer_waits(problem.delayed[delay].0);
+        }
         let class = match task.checked_sub(problem.len) {
             Some(slot) => problem.slots[slot].class,
             None => usize::from(self.class[task]),
@@ -257,12 +268,15 @@ impl<'a> Run<'a> {
         self.free[class] += 1;
         self.ends[class] = self.ends[class].saturating_sub(u128::from(now));
         if task < problem.len {
-            for &next in problem.after(task) {
-                self.waits[next as usize] -= 1;
-                if self.waits[next as usize] == 0 {
-                    self.release(next as usize);
-                }
-            }
+            problem.after(task).iter().for_each(|&next| self.no_longer_waits(next));
+        }
+    }
+
+    /// One of the things that a task waits for is over.
+    fn no_longer_waits(&mut self, task: u32) {
+        self.waits[task as usize] -= 1;
+        if self.waits[task as usize] == 0 {
+            self.release(task as usize);
         }
     }
 }

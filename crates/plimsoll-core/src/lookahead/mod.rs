@@ -42,15 +42,29 @@ pub struct KnownTask {
     /// Of two tasks in one queue the one with the higher urgency goes first. What an urgent task waits for is as
     /// urgent as it is.
     pub urgency: u8,
+    /// It cannot start before this, counted from now: it waits for something that is under way already.
+    pub not_before: Nanos,
 }
 
 /// A device as a plan sees it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownDevice {
     /// How many tasks it runs at once.
     pub slots: usize,
     /// When it can start, counted from now.
     pub free_at: Nanos,
+    /// Of its slots, those that come free later than that, and when.
+    pub busy: Vec<Nanos>,
+}
+
+impl KnownDevice {
+    /// When each of so many slots at the most comes free, the earliest first.
+    fn slots_free_at(&self, limit: usize) -> impl Iterator<Item = Nanos> + '_ {
+        let mut busy: Vec<Nanos> = self.busy.iter().map(|at| *at.max(&self.free_at)).collect();
+        busy.sort_unstable();
+        let idle = self.slots.saturating_sub(busy.len()).min(limit);
+        std::iter::repeat_n(self.free_at, idle).chain(busy).take(limit.min(self.slots))
+    }
 }
 
 /// How long a plan may be looked for.
@@ -144,13 +158,13 @@ pub enum PlanError {
 /// use plimsoll_core::Nanos;
 /// use plimsoll_core::lookahead::{Budget, KnownDevice, KnownTask, plan};
 ///
-/// let device = KnownDevice { slots: 1, free_at: Nanos::ZERO };
+/// let device = KnownDevice { slots: 1, ..KnownDevice::default() };
 /// let task = |cpu, gpu| KnownTask {
 ///     costs: [cpu, gpu].into_iter().map(|ms| Some(Nanos::millis(ms))).collect(),
 ///     ..KnownTask::default()
 /// };
 /// // Each of the two is faster on the GPU, but only the first one much.
-/// let plan = plan(&[task(40, 2), task(4, 3)], &[device, device], Budget::default())?;
+/// let plan = plan(&[task(40, 2), task(4, 3)], &[device.clone(), device], Budget::default())?;
 /// assert_eq!(plan.makespan, Nanos::millis(4));
 /// assert_eq!(plan.steps.iter().map(|step| step.device).collect::<Vec<_>>(), [1, 0]);
 /// # Ok::<(), plimsoll_core::lookahead::PlanError>(())

@@ -33,6 +33,8 @@ pub(super) struct Problem {
     next: Vec<u32>,
     /// Predecessors of each task.
     pub(super) waits: Vec<u32>,
+    /// Tasks that cannot start before some moment, and that moment.
+    pub(super) delayed: Vec<(u32, u64)>,
     /// Predecessors before successors; those without predecessors first of all.
     pub(super) topological: Vec<u32>,
     /// How many have no predecessors.
@@ -61,6 +63,7 @@ impl Problem {
             next_start,
             next,
             waits,
+            delayed: delayed(tasks),
             topological: Vec::new(),
             roots: tasks.iter().filter(|task| task.after.is_empty()).count(),
             urgency: tasks.iter().map(|task| task.urgency).collect(),
@@ -79,6 +82,11 @@ impl Problem {
     pub(super) fn costs(&self, task: usize) -> &[u64] {
         let width = self.classes;
         &self.cost[task * width..(task + 1) * width]
+    }
+
+    /// Whatever ends in a simulation has a number: tasks, then slots, then the delays of tasks from this one on.
+    pub(super) fn first_delay(&self) -> u32 {
+        (self.len + self.slots.len()) as u32
     }
 
     /// The task's cost where it is cheapest.
@@ -129,6 +137,11 @@ impl Problem {
     }
 }
 
+fn delayed(tasks: &[KnownTask]) -> Vec<(u32, u64)> {
+    let delays = tasks.iter().zip(0..).map(|(task, at)| (at, task.not_before.0));
+    delays.filter(|&(_, not_before)| not_before > 0).collect()
+}
+
 fn cost(task: &KnownTask, device: usize) -> Option<u64> {
     task.costs[device].map(|cost| cost.0.min(NEVER - 1))
 }
@@ -170,8 +183,8 @@ fn slots(tasks: &[KnownTask], devices: &[KnownDevice]) -> (Vec<Slot>, Vec<usize>
             representative.len() - 1
         });
         // A device may claim any number of slots; more than there are tasks are never used.
-        let count = facts.slots.min(tasks.len());
-        slots.extend((0..count).map(|_| Slot { class, device, free_at: facts.free_at.0 }));
+        let free_at = facts.slots_free_at(tasks.len());
+        slots.extend(free_at.map(|free_at| Slot { class, device, free_at: free_at.0 }));
     }
     (slots, representative)
 }

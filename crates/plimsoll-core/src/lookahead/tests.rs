@@ -9,7 +9,8 @@ use crate::DeviceSet;
 /// The rule of `README.md`, as plainly as it can be written: no classes, no bit sets, no heap. Returns the makespan.
 fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
     let mut end: Vec<Option<u64>> = vec![None; tasks.len()];
-    let mut slots: Vec<Vec<u64>> = devices.iter().map(|d| vec![d.free_at.0; d.slots.min(tasks.len())]).collect();
+    let mut slots: Vec<Vec<u64>> =
+        devices.iter().map(|d| d.slots_free_at(tasks.len()).map(|at| at.0).collect()).collect();
     let mut done = vec![false; tasks.len()];
     let mut now = 0;
     loop {
@@ -21,6 +22,7 @@ fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
                 let ready = |&task: &usize| {
                     plan.steps[task].device == device
                         && end[task].is_none()
+                        && tasks[task].not_before.0 <= now
                         && tasks[task].after.iter().all(|&before| done[before as usize])
                 };
                 let Some(task) = (0..tasks.len()).filter(ready).min_by_key(|&task| plan.steps[task].rank) else {
@@ -34,7 +36,8 @@ fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
         if taken.iter().any(|&task| end[task] == Some(now)) {
             continue;
         }
-        let ends = end.iter().flatten().chain(slots.iter().flatten()).copied();
+        let delays = tasks.iter().map(|task| task.not_before.0);
+        let ends = end.iter().flatten().chain(slots.iter().flatten()).copied().chain(delays);
         match ends.filter(|&at| at > now).min() {
             Some(next) => now = next,
             None => break,
@@ -45,33 +48,40 @@ fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
 }
 
 fn device() -> impl Strategy<Value = KnownDevice> {
-    (prop_oneof![1 => Just(0), 6 => 1usize..4], prop_oneof![3 => Just(0), 1 => 0u64..30])
-        .prop_map(|(slots, free_at)| KnownDevice { slots, free_at: Nanos(free_at) })
+    let busy = prop::collection::vec(0u64..30, 0..4);
+    (prop_oneof![1 => Just(0), 6 => 1usize..4], prop_oneof![3 => Just(0), 1 => 0u64..30], busy).prop_map(
+        |(slots, free_at, busy)| KnownDevice {
+            slots,
+            free_at: Nanos(free_at),
+            busy: busy.into_iter().map(Nanos).collect(),
+        },
+    )
 }
 
 /// Small costs, so that ties and tasks of no cost are common; a third of the devices are twins of the one before.
 fn set() -> impl Strategy<Value = (Vec<KnownTask>, Vec<KnownDevice>)> {
     let devices = prop::collection::vec((device(), 0u8..3), 0..4);
     (1usize..4, devices).prop_flat_map(|(slots, rest)| {
-        let mut devices = vec![KnownDevice { slots, free_at: Nanos::ZERO }];
-        devices.extend(rest.iter().map(|&(device, _)| device));
-        let twin: Vec<bool> = rest.iter().map(|&(_, rng)| rng == 0).collect();
+        let mut devices = vec![KnownDevice { slots, ..KnownDevice::default() }];
+        devices.extend(rest.iter().map(|(device, _)| device.clone()));
+        let twin: Vec<bool> = rest.iter().map(|(_, rng)| *rng == 0).collect();
         let count = devices.len();
         let task = (
             0u64..20,
             prop::collection::vec(prop::option::weighted(0.8, 0u64..20), count),
             prop::collection::vec(any::<prop::sample::Index>(), 0..4),
             prop_oneof![4 => Just(0u8), 1 => 0u8..3],
+            prop_oneof![4 => Just(0u64), 1 => 0u64..30],
         );
         prop::collection::vec(task, 0..40).prop_map(move |raw| {
-            let tasks = raw.into_iter().enumerate().map(|(place, (first, rest, after, urgency))| {
+            let tasks = raw.into_iter().enumerate().map(|(place, (first, rest, after, urgency, not_before))| {
                 let mut costs: SmallVec<[Option<Nanos>; 4]> = rest.into_iter().map(|cost| cost.map(Nanos)).collect();
                 costs[0] = costs[0].or(Some(Nanos(first)));
                 (1..costs.len())
                     .filter(|&device| twin[device - 1])
                     .for_each(|device| costs[device] = costs[device - 1]);
                 let after = after.iter().filter(|_| place > 0).map(|index| index.index(place) as u32).collect();
-                KnownTask { costs, after, urgency }
+                KnownTask { costs, after, urgency, not_before: Nanos(not_before) }
             });
             (tasks.collect(), devices.clone())
         })
@@ -141,10 +151,11 @@ proptest! {
     }
 }
 
-const DEVICE: KnownDevice = KnownDevice { slots: 1, free_at: Nanos::ZERO };
+const DEVICE: KnownDevice = KnownDevice { slots: 1, free_at: Nanos::ZERO, busy: Vec::new() };
 
 fn task<const N: usize>(costs: [u64; N], after: &[u32]) -> KnownTask {
-    KnownTask { costs: costs.map(|cost| Some(Nanos(cost))).into_iter().collect(), after: after.into(), urgency: 0 }
+    let costs = costs.map(|cost| Some(Nanos(cost))).into_iter().collect();
+    KnownTask { costs, after: after.into(), ..KnownTask::default() }
 }
 
 fn refusal(tasks: &[KnownTask], devices: &[KnownDevice]) -> PlanError {
@@ -172,8 +183,8 @@ fn a_set_that_cannot_be_planned_is_refused_with_the_task() {
 #[test]
 fn a_chain_is_as_long_as_its_tasks_wherever_they_run() {
     let tasks = [task([10, 30], &[]), task([30, 10], &[0]), task([10, 10], &[1])];
-    let busy = KnownDevice { slots: 2, free_at: Nanos(5) };
-    assert_eq!(lower_bound(&tasks, &[busy, busy]), Nanos(35));
+    let busy = KnownDevice { slots: 2, free_at: Nanos(5), ..DEVICE };
+    assert_eq!(lower_bound(&tasks, &[busy.clone(), busy]), Nanos(35));
 }
 
 #[test]
@@ -193,7 +204,7 @@ fn nothing_to_do_takes_no_time() {
 #[test]
 fn absurd_costs_saturate() {
     let tasks = vec![task([u64::MAX, u64::MAX - 1], &[]), task([u64::MAX, 3], &[0])];
-    let late = KnownDevice { slots: usize::MAX, free_at: Nanos::MAX };
+    let late = KnownDevice { slots: usize::MAX, free_at: Nanos::MAX, ..DEVICE };
     let plan = plan(&tasks, &[DEVICE, late], Budget::default()).expect("large is not wrong");
     assert!(plan.lower_bound <= plan.makespan);
 }
@@ -250,14 +261,15 @@ fn a_large_set_gets_a_share_of_the_budget() {
 /// Sets of some hundred tasks with edges between them, on three devices: what the planner makes of each.
 fn drawn_set(seed: u64) -> (Vec<KnownTask>, Vec<KnownDevice>) {
     let mut rng = crate::rng::Rng::new(seed);
-    let devices = [(2, 0), (1, 50), (1, 0)].map(|(slots, free_at)| KnownDevice { slots, free_at: Nanos(free_at) });
+    let devices =
+        [(2, 0), (1, 50), (1, 0)].map(|(slots, free_at)| KnownDevice { slots, free_at: Nanos(free_at), ..DEVICE });
     let tasks = (0..120_usize).map(|at| {
         let cpu = rng.within(20, 400);
         let gpu = cpu / rng.within(1, 12);
         let costs = [Some(Nanos(cpu)), Some(Nanos(gpu)), (!rng.chance(0.2)).then_some(Nanos(gpu + 5))];
         let edges = if at == 0 { 0 } else { rng.below(3) };
         let after = (0..edges).map(|_| rng.below(at) as u32).collect();
-        KnownTask { costs: costs.into_iter().collect(), after, urgency: 0 }
+        KnownTask { costs: costs.into_iter().collect(), after, ..KnownTask::default() }
     });
     (tasks.collect(), devices.to_vec())
 }

@@ -20,7 +20,7 @@ use crate::{Bytes, DeviceId, Moment, Nanos, Quality, Rung, TaskId};
 
 /// What a task is guessed to take when nothing was measured anywhere: long enough that a queue of them is spread, short
 /// enough that the first real figure soon corrects it.
-const UNKNOWN_RUN: Nanos = Nanos::millis(1);
+pub(super) const UNKNOWN_RUN: Nanos = Nanos::millis(1);
 /// How much slower than the slowest known device a device counts while its first measurement is still under way.
 const UNPROVEN_FACTOR: u64 = 4;
 

@@ -57,7 +57,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-pub use ahead::{RefusedSet, SetTask};
+pub use ahead::{Outlook, RefusedSet, SetPlan, SetTask};
 pub use choose::{Candidate, Estimate};
 pub use devices::DeviceSpec;
 pub use evict::Discards;
@@ -136,11 +136,13 @@ impl Default for Config {
     }
 }
 
-/// Something the host has to do for a device.
+/// Something the host has to do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Open it (again), run its known-answer check, and report with `device_opened` or `device_failed_to_open`.
     Reopen(DeviceId),
+    /// Plan what [`Scheduler::next_outlook`] gives, outside any lock, until it gives nothing more.
+    Plan,
 }
 
 /// A task that ended without its worker being there to see it.
@@ -171,6 +173,7 @@ pub struct Scheduler<H: Host> {
     wakes: DeviceSet,
     accepting: bool,
     order: u64,
+    sets: ahead::Sets,
     sequences: sequences::Sequences,
     uses: u64,
     since: Moment,
@@ -215,6 +218,7 @@ impl<H: Host> Scheduler<H> {
             wakes: DeviceSet::NONE,
             accepting: true,
             order: 0,
+            sets: Default::default(),
             sequences: Default::default(),
             uses: 0,
             since: now,
@@ -285,7 +289,7 @@ impl<H: Host> Scheduler<H> {
         !self.endings.is_empty() || !self.orders.is_empty() || !self.discarded.is_empty() || self.has_grant_news()
     }
 
-    /// What the host has to do for devices.
+    /// What the host has to do.
     pub fn drain_orders(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.orders)
     }

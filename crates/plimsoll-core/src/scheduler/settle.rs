@@ -317,6 +317,9 @@ impl<H: Host> Scheduler<H> {
         if let Some(sequence) = task.spec.sequence {
             self.sequences.left(sequence);
         }
+        if let Some(set) = task.set {
+            self.ended_of_set(set);
+        }
         self.tasks.discard(id);
         self.no_longer_makes(id);
         let (rung, device, units) = (run.session.key.rung, run.device, run.units);
@@ -372,6 +375,9 @@ impl<H: Host> Scheduler<H> {
             cell.bytes_factor = cell.bytes_factor.max(factor);
         }
         let first_figures = unmeasured && cell.exploring > 0;
+        if unmeasured {
+            self.more_is_known();
+        }
         match (is_another || refuted, is_news) {
             (true, _) => self.things_changed(),
             (false, true) => self.costs_changed(key.workload),

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
+use super::ahead::SetId;
 use super::trust::Trust;
 use super::{Candidate, DeviceSpec, Estimate, Host};
 use crate::error::{Attempt, Setback};
@@ -117,6 +118,11 @@ impl<H: Host> DeviceState<H> {
 
     pub(super) fn depth(&self) -> usize {
         self.queue.len() + self.running + self.behind
+    }
+
+    /// How long each of the running tasks should still take.
+    pub(super) fn each_left(&self, now: Moment) -> impl Iterator<Item = Nanos> + '_ {
+        self.ends.iter().map(move |end| end.since(now))
     }
 
     /// Time left on the running tasks, if they take what was predicted.
@@ -244,6 +250,8 @@ pub(super) struct TaskState<J> {
     pub(super) stranded_since: Option<Moment>,
     /// The device that a plan made ahead gave it, and when it should be done there.
     pub(super) planned: Option<Planned>,
+    /// The set that it was handed in with, if that is planned again as more is known of it.
+    pub(super) set: Option<SetId>,
     /// The value that it makes again because it was lost. Nobody asked for this task: it ends without a word.
     pub(super) remakes: Option<ValueId>,
     /// It only takes what the session of its sequence holds out of it. Nobody asked for this task either.

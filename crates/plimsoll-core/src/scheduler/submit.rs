@@ -279,6 +279,7 @@ impl<H: Host> Scheduler<H> {
             moved_at: None,
             stranded_since: None,
             planned: None,
+            set: None,
             remakes,
             leaves,
             why: Vec::new(),
@@ -400,6 +401,9 @@ impl<H: Host> Scheduler<H> {
             self.no_longer_makes(task);
             self.no_longer_reads(now, task, &state.spec.takes);
             self.leave_hold(task, &state.spec);
+            if let Some(set) = state.set {
+                self.ended_of_set(set);
+            }
             let was_asked_for = state.was_asked_for();
             for dependent in state.dependents {
                 ending.push((dependent, after_failure(task, &error)));

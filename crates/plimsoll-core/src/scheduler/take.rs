@@ -360,6 +360,9 @@ impl<H: Host> Scheduler<H> {
             // Counted as under way until it settles.
             let workload = self.tasks.get(task)?.spec.workload;
             self.workloads.cell_mut(workload, name, device).exploring += 1;
+            if self.tasks.get(task).is_some_and(|state| state.set.is_some()) {
+                self.more_is_known();
+            }
         }
         let (held, session) = self.hold_session(task, at, device, &needs);
         let references = self.hold_references(task, device, &needs);

@@ -1,8 +1,8 @@
 //! Sets that are handed in as a whole: which are planned, and how long a plan holds.
 
 use super::*;
-use crate::scheduler::SetTask;
 use crate::scheduler::state::Planned;
+use crate::scheduler::{Order, SetTask};
 use crate::{SequenceId, TaskId};
 
 const OTHER: DeviceId = DeviceId(2);
@@ -23,10 +23,15 @@ fn set(spec: &TaskSpec, count: usize) -> Vec<SetTask<()>> {
 
 fn are_planned(scheduler: &mut Scheduler<Nothing>, set: Vec<SetTask<()>>) -> bool {
     let ids = scheduler.submit_all(Moment::START, set).expect("there is space");
-    let is_planned = |id: &TaskId| scheduler.tasks.get(*id).expect("it has not ended").planned.is_some();
-    let planned = ids.iter().filter(|id| is_planned(id)).count();
+    let planned = planned(scheduler, &ids).into_iter().flatten().count();
     assert!(planned == 0 || planned == ids.len(), "all or none: {planned} of {}", ids.len());
     planned > 0
+}
+
+/// The device that each task's plan gives it.
+fn planned(scheduler: &Scheduler<Nothing>, ids: &[TaskId]) -> Vec<Option<DeviceId>> {
+    let device = |id: &TaskId| Some(scheduler.tasks.get(*id)?.planned?.device);
+    ids.iter().map(device).collect()
 }
 
 #[test]
@@ -41,12 +46,107 @@ fn a_set_is_planned_if_that_is_worth_it_and_none_of_it_must_stay_together() {
     assert!(!planned(50, 4, Some(SequenceId(1))), "a sequence stays on one device");
 }
 
+/// Nothing is known of two of them: one tries, the other goes where it finishes first, in the order of the plan.
 #[test]
-fn a_set_of_which_a_cost_is_not_known_is_not_planned() {
+fn what_nobody_has_tried_is_left_to_choosing() {
     let (mut scheduler, spec) = two_gpus(50);
-    let mut tasks = set(&spec, 4);
-    tasks[2].spec.workload = scheduler.register("unknown");
-    assert!(!are_planned(&mut scheduler, tasks));
+    let mut tasks = set(&spec, 6);
+    let unknown = scheduler.register("unknown");
+    [2, 5].iter().for_each(|&at: &usize| tasks[at].spec.workload = unknown);
+    tasks[4].after.push(2);
+    let ids = scheduler.submit_all(Moment::START, tasks).expect("there is space");
+    let is_planned = planned(&scheduler, &ids).into_iter().map(|device| device.is_some());
+    assert_eq!(is_planned.collect::<Vec<_>>(), [true, true, false, true, true, true]);
+    let order = |id: &TaskId| scheduler.tasks.get(*id).map(|state| state.order);
+    assert!(ids.iter().all(|id| order(id) >= order(&ids[2])), "another waits for it: it ranks first");
+}
+
+/// The CPU pool and a GPU; a task was measured on the CPU alone.
+fn known_on_the_cpu() -> (Scheduler<Nothing>, TaskSpec) {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    scheduler.config.lookahead = 50;
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.teach(spec.workload, "any", CPU, 10, Nanos::millis(2));
+    (scheduler, spec)
+}
+
+/// Follows every plan that is due. Says how many were.
+fn plan_again(scheduler: &mut Scheduler<Nothing>, now: Moment) -> usize {
+    let mut plans = 0;
+    while let Some(outlook) = scheduler.next_outlook(now) {
+        scheduler.follow(now, outlook.plan().expect("a set that can be planned"));
+        plans += 1;
+    }
+    plans
+}
+
+#[test]
+fn one_task_of_a_set_tries_what_nobody_has_tried_and_the_others_wait_for_what_comes_of_it() {
+    let (mut scheduler, spec) = known_on_the_cpu();
+    let ids = scheduler.submit_all(Moment::START, set(&spec, 9)).expect("there is space");
+    let on = |scheduler: &Scheduler<Nothing>, device| {
+        planned(scheduler, &ids).iter().filter(|planned| **planned == Some(device)).count()
+    };
+    assert_eq!(on(&scheduler, GPU), 1, "three of them would be done there, if it is as fast");
+    assert!(scheduler.drain_orders().is_empty());
+    let tried = start(&mut scheduler, Moment(1), GPU.0);
+    assert_eq!(scheduler.drain_orders(), [Order::Plan], "the others should not count with it");
+    assert_eq!(plan_again(&mut scheduler, Moment(1)), 1);
+    assert_eq!((on(&scheduler, CPU), on(&scheduler, GPU)), (8, 1), "all that wait");
+    settle(&mut scheduler, Moment(1_001), &tried, None);
+    assert_eq!(scheduler.drain_orders(), [Order::Plan], "it took a microsecond");
+    assert_eq!(plan_again(&mut scheduler, Moment(1_001)), 1);
+    assert_eq!(on(&scheduler, CPU), 0, "it is not worth while there");
+    assert_eq!(scheduler.queued(GPU).count(), 8);
+    assert!(scheduler.drain_orders().is_empty());
+}
+
+/// A GPU that has no figures yet counts as fast as the others of its kind.
+#[test]
+fn what_was_measured_on_one_gpu_is_expected_of_another() {
+    let (mut scheduler, spec) = two_gpus(50);
+    let spec = TaskSpec { workload: scheduler.register("other"), ..spec };
+    scheduler.teach(spec.workload, "gpu", OTHER, 10, Nanos::millis(1));
+    let ids = scheduler.submit_all(Moment::START, set(&spec, 6)).expect("there is space");
+    let first = planned(&scheduler, &ids).iter().filter(|device| **device == Some(GPU)).count();
+    assert_eq!(first, 3);
+}
+
+#[test]
+fn a_set_is_planned_again_whenever_a_part_of_it_has_ended() {
+    let (mut scheduler, spec) = two_gpus(50);
+    scheduler.submit_all(Moment::START, set(&spec, 100)).expect("there is space");
+    let mut planned_after = Vec::new();
+    for ended in 1..=100 {
+        let run = start(&mut scheduler, Moment(ended), OTHER.0);
+        settle(&mut scheduler, Moment(ended), &run, None);
+        if !scheduler.drain_orders().is_empty() && plan_again(&mut scheduler, Moment(ended)) > 0 {
+            planned_after.push(ended);
+        }
+    }
+    assert_eq!(planned_after[..5], [5, 10, 15, 20, 24]);
+    assert_eq!(planned_after.last(), Some(&96), "the last four are not worth it");
+    assert!(scheduler.sets.live.is_empty());
+}
+
+/// What began, ended or was cancelled while the plan was made is not touched by it.
+#[test]
+fn a_plan_that_comes_late_is_followed_by_those_that_have_not_begun() {
+    let (mut scheduler, spec) = known_on_the_cpu();
+    let ids = scheduler.submit_all(Moment::START, set(&spec, 9)).expect("there is space");
+    let tried = start(&mut scheduler, Moment(1), GPU.0);
+    let outlook = scheduler.next_outlook(Moment(1)).expect("one is due");
+    let begun = start(&mut scheduler, Moment(2), CPU.0);
+    settle(&mut scheduler, Moment(3), &tried, None);
+    let cancelled = *ids.iter().rev().find(|id| ![begun.task, tried.task].contains(id)).expect("there are nine");
+    scheduler.cancel(Moment(4), cancelled);
+    scheduler.follow(Moment(5), outlook.plan().expect("a set that can be planned"));
+    assert_eq!(scheduler.check_invariants(), Ok(()));
+    assert_eq!(depths(&scheduler).iter().sum::<usize>(), 7, "six that wait, and one that runs");
+    let late = scheduler.next_outlook(Moment(6)).expect("the first figures of the GPU");
+    scheduler.end_all(Moment(7), &crate::TaskError::ShutDown);
+    scheduler.follow(Moment(8), late.plan().expect("a set that can be planned"));
+    assert_eq!(scheduler.check_invariants(), Ok(()));
 }
 
 /// The plan says one device, the other would be done sooner.

@@ -21,8 +21,8 @@ mod past;
 mod stages;
 mod work;
 
-use plimsoll_core::WorkloadId;
 use plimsoll_core::rng::Rng;
+use plimsoll_core::{Nanos, WorkloadId};
 
 use super::world::World;
 use grants::Grants;
@@ -111,6 +111,7 @@ impl Scenario {
             past.load_into(&mut world);
         }
         world.set_batches(0.2);
+        world.set_planning(Nanos::millis(20));
         let workloads = register(&mut world);
         self.surprise(&mut world, &workloads);
         self.fill(&mut world, &workloads);

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use plimsoll_core::profile::Profile;
 use plimsoll_core::rng::Rng;
-use plimsoll_core::scheduler::{Config, DeviceSpec, Discards, Host};
+use plimsoll_core::scheduler::{Config, DeviceSpec, Discards, Host, SetPlan};
 use plimsoll_core::{
     Bytes, DeviceId, Moment, Nanos, Quality, Scheduler, TaskError, TaskId, TaskSpec, UnixSeconds, WorkloadId,
 };
@@ -96,6 +96,7 @@ enum Happening {
     Others(DeviceId, Bytes),
     MemoryRead(DeviceId),
     Watchdog(u64),
+    Planned(usize),
 }
 
 /// A box in virtual time.
@@ -120,6 +121,9 @@ pub struct World {
     /// Nothing is taken in any more.
     is_closed: bool,
     sets: Vec<Set>,
+    /// Plans that were made and not yet followed, and how long making one takes at the most.
+    plans: Vec<Option<SetPlan>>,
+    planning_max: Nanos,
     handles: Vec<Handle>,
     /// When each item was handed in.
     items: Vec<Option<Moment>>,
@@ -161,6 +165,8 @@ impl World {
             owners: Vec::new(),
             is_closed: false,
             sets: Vec::new(),
+            plans: Vec::new(),
+            planning_max: Nanos::ZERO,
             handles: Vec::new(),
             items: Vec::new(),
             holders: Vec::new(),
@@ -208,6 +214,11 @@ impl World {
     /// How likely a slot is to take another run behind the one it took.
     pub fn set_batches(&mut self, chance: f64) {
         self.batches = chance;
+    }
+
+    /// Planning a set again takes up to so long.
+    pub fn set_planning(&mut self, at_most: Nanos) {
+        self.planning_max = at_most;
     }
 
     /// Runs of this rung really hold this many eighths of what their footprint says.
@@ -324,6 +335,7 @@ impl World {
             Happening::Others(device, bytes) => self.devices[device.index()].others = bytes,
             Happening::MemoryRead(device) => self.memory_read(device),
             Happening::Watchdog(sleep) => return self.watchdog_round(sleep),
+            Happening::Planned(plan) => self.planned(plan),
         }
         Ok(())
     }

@@ -66,11 +66,33 @@ impl World {
         let orders = std::mem::take(&mut self.watchdog.orders).into_iter().chain(self.scheduler.drain_orders());
         let orders: Vec<Order> = orders.collect();
         self.release()?;
-        for Order::Reopen(device) in orders {
-            self.reopen(device);
+        for order in orders {
+            match order {
+                Order::Reopen(device) => self.reopen(device),
+                Order::Plan => self.plan_sets(),
+            }
         }
         self.sleep_until_due();
         Ok(())
+    }
+
+    /// Sets of which more is known are planned again. That takes a while, in which things go on.
+    fn plan_sets(&mut self) {
+        while let Some(outlook) = self.scheduler.next_outlook(self.now) {
+            let Some(plan) = outlook.plan() else { continue };
+            let takes = match self.planning_max {
+                Nanos::ZERO => Nanos::ZERO,
+                longest => Nanos(self.rng.within(0, longest.0)),
+            };
+            self.plans.push(Some(plan));
+            self.plan(self.now + takes, Happening::Planned(self.plans.len() - 1));
+        }
+    }
+
+    pub(super) fn planned(&mut self, at: usize) {
+        if let Some(plan) = self.plans[at].take() {
+            self.scheduler.follow(self.now, plan);
+        }
     }
 
     fn sleep_until_due(&mut self) {
