@@ -143,7 +143,7 @@ impl Counted {
         let elapsed = self.span.map_or(Nanos::ZERO, |(first, last)| last.since(first));
         let devices: Vec<KnownDevice> = (0..)
             .zip(facts)
-            .map(|(at, facts)| KnownDevice { slots: self.slots(DeviceId(at), facts), free_at: Nanos::ZERO })
+            .map(|(at, facts)| KnownDevice { slots: self.slots(DeviceId(at), facts), ..KnownDevice::default() })
             .collect();
         let mut tasks = Vec::new();
         let mut workloads: Vec<WorkloadId> = self.ran.keys().map(|(workload, ..)| *workload).collect();

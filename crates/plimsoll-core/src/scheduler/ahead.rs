@@ -93,21 +93,19 @@ pub(super) struct LiveSet {
     id: SetId,
     /// Its tasks; those that have ended since it was last planned included.
     tasks: Vec<TaskId>,
-    /// Its tasks have the orders of submission from here on.
-    first_order: u64,
     left: usize,
     ended_since_planned: usize,
     is_due: bool,
 }
 
 impl Sets {
-    fn add(&mut self, tasks: Vec<TaskId>, first_order: u64) -> Option<SetId> {
+    fn add(&mut self, tasks: Vec<TaskId>) -> Option<SetId> {
         if self.live.len() >= SETS_MAX {
             return None;
         }
         self.next += 1;
         let (id, left) = (SetId(self.next), tasks.len());
-        self.live.push(LiveSet { id, tasks, first_order, left, ended_since_planned: 0, is_due: false });
+        self.live.push(LiveSet { id, tasks, left, ended_since_planned: 0, is_due: false });
         Some(id)
     }
 
@@ -221,17 +219,16 @@ impl<H: Host> Scheduler<H> {
             return Err((refusal, set));
         }
         let is_watched = is_worth_planning(self.config.lookahead, &set);
-        let first_order = self.order + 1;
         let mut ids: Vec<TaskId> = Vec::with_capacity(set.len());
         for SetTask { mut spec, job, after } in set {
             spec.after.extend(after.iter().filter_map(|&before| ids.get(before as usize).copied()));
             let Ok(id) = self.enter(now, spec, job) else { unreachable!("space for the whole set was checked") };
             ids.push(id);
         }
-        if is_watched && let Some(set) = self.sets.add(ids.clone(), first_order) {
+        if is_watched && let Some(set) = self.sets.add(ids.clone()) {
             ids.iter().for_each(|id| self.tasks.get_mut(*id).into_iter().for_each(|state| state.set = Some(set)));
         }
-        let tries = plan.map_or_else(Vec::new, |plan| self.give_steps(now, &ids, first_order, &plan));
+        let tries = plan.map_or_else(Vec::new, |plan| self.give_steps(now, &ids, &plan));
         // Tries first: whoever comes after one sees that somebody is trying already.
         for &id in tries.iter().chain(ids.iter().filter(|id| !tries.contains(id))) {
             self.start_if_ready(now, id);
@@ -300,7 +297,9 @@ impl<H: Host> Scheduler<H> {
     /// Gives the tasks of a set that have not begun the devices and the order of a new plan.
     pub fn follow(&mut self, now: Moment, plan: SetPlan) {
         let Some((id, tasks)) = &plan.set else { return };
-        let Some(first_order) = self.sets.get_mut(*id).map(|set| set.first_order) else { return };
+        if self.sets.get_mut(*id).is_none() {
+            return;
+        }
         let is_queued = |task: &TaskId| {
             let phase = self.tasks.get(*task).map(|state| state.phase);
             matches!(phase, Some(Phase::Queued { .. }))
@@ -309,7 +308,7 @@ impl<H: Host> Scheduler<H> {
         for &task in &queued {
             self.dequeue(task);
         }
-        let tries = self.give_steps(now, tasks, first_order, &plan);
+        let tries = self.give_steps(now, tasks, &plan);
         let (first, rest): (Vec<TaskId>, Vec<TaskId>) = queued.into_iter().partition(|task| tries.contains(task));
         for task in first.into_iter().chain(rest) {
             self.place(now, task);
@@ -317,12 +316,12 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Gives each task its device and its place in the order. Tells which are to try what nobody has tried.
-    fn give_steps(&mut self, now: Moment, tasks: &[TaskId], first_order: u64, plan: &SetPlan) -> Vec<TaskId> {
+    fn give_steps(&mut self, now: Moment, tasks: &[TaskId], plan: &SetPlan) -> Vec<TaskId> {
+        self.give_order(tasks, plan);
         let valid_until = now + plan.plan.makespan.scaled(PLAN_PATIENCE) + Nanos::millis(1);
         let mut tries = Tries::default();
         for ((&task, step), guessed) in tasks.iter().zip(&plan.plan.steps).zip(&plan.guessed) {
             let Some(state) = self.tasks.get_mut(task).filter(|state| !state.is_running()) else { continue };
-            state.order = first_order + u64::from(step.rank);
             let device = DeviceId(step.device as u16);
             let is_guess = guessed.contains(device);
             state.planned = (!is_guess).then_some(Planned { device, valid_until });
@@ -340,6 +339,22 @@ impl<H: Host> Scheduler<H> {
             }
         }
         tries.into_iter().map(|each| each.task).collect()
+    }
+
+    /// Tasks that have not begun trade their places in the order of submission for those of their ranks. No other task's
+    /// place is given away, for it may be queued again: places stay unique.
+    fn give_order(&mut self, tasks: &[TaskId], plan: &SetPlan) {
+        let waiting = tasks.iter().zip(&plan.plan.steps).filter_map(|(&task, step)| {
+            let state = self.tasks.get(task).filter(|state| !state.is_running())?;
+            Some((step.rank, task, state.order))
+        });
+        let mut ranked: Vec<(u32, TaskId, u64)> = waiting.collect();
+        let mut orders: Vec<u64> = ranked.iter().map(|(_, _, order)| *order).collect();
+        ranked.sort_unstable_by_key(|(rank, ..)| *rank);
+        orders.sort_unstable();
+        for ((_, task, _), order) in ranked.into_iter().zip(orders) {
+            self.tasks.get_mut(task).into_iter().for_each(|state| state.order = order);
+        }
     }
 
     /// The tasks as a plan sees them, and the devices on which what each takes is a guess. Where nobody has tried it, it

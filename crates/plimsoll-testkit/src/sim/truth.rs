@@ -97,8 +97,10 @@ pub struct TaskTruth {
     pub order: Option<u64>,
     /// The tasks that must have succeeded before.
     pub predecessors: Vec<usize>,
-    /// The tasks whose values it reads. It is handed in once they are done.
+    /// The tasks whose values it reads. It is handed in once they are done, or once they are named if they are claimed.
     pub takes: Vec<usize>,
+    /// It is claimed or done what it reads, and it was handed in.
+    pub(super) is_handed_in: bool,
     /// The tasks that read its value.
     pub readers: Vec<usize>,
     /// The item that it is a stage of, and the stages before it.
@@ -137,6 +139,7 @@ impl TaskTruth {
             order: None,
             predecessors: Vec::new(),
             takes: Vec::new(),
+            is_handed_in: false,
             readers: Vec::new(),
             stage: None,
             gives_up_its_value: false,

@@ -88,7 +88,10 @@ pub struct ImageWriter {
 
 impl std::fmt::Debug for ImageWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ImageWriter").field("writing", &self.writing.len()).field("quality", &self.quality).finish_non_exhaustive()
+        f.debug_struct("ImageWriter")
+            .field("writing", &self.writing.len())
+            .field("quality", &self.quality)
+            .finish_non_exhaustive()
     }
 }
 

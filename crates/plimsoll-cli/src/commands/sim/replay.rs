@@ -160,8 +160,8 @@ struct Row {
 impl Row {
     fn play(args: &Args, name: &str, graph: &Graph, platform: Platform) -> Result<Self, Stop> {
         let known = play_all(args, graph, platform, Costs::Known)?;
-        let ratio = |costs| Ok(geometric_mean(play_all(args, graph, platform, costs)?.iter().map(Replay::ratio)));
-        let if_asked = |costs| args.unknown.then(|| ratio(costs)).transpose();
+        let ratio = |played: Vec<Replay>| geometric_mean(played.iter().map(Replay::ratio));
+        let if_asked = |costs| args.unknown.then(|| play_all(args, graph, platform, costs).map(ratio)).transpose();
         let mean = |figure: fn(&Replay) -> f64| known.iter().map(figure).sum::<f64>() / known.len() as f64;
         let deciding: Duration = known.iter().map(|played| played.deciding).sum();
         Ok(Self {

@@ -149,6 +149,26 @@ fn a_plan_that_comes_late_is_followed_by_those_that_have_not_begun() {
     assert_eq!(scheduler.check_invariants(), Ok(()));
 }
 
+/// A task that was running while the others were planned anew comes back to the queue: its place there is still its own.
+#[test]
+fn no_two_tasks_have_one_place_in_the_order_however_often_a_set_is_planned() {
+    let (mut scheduler, spec) = two_gpus(50);
+    let ids = scheduler.submit_all(Moment::START, set(&spec, 30)).expect("there is space");
+    let first = start(&mut scheduler, Moment(1), GPU.0);
+    for ended in 1..=8 {
+        let run = start(&mut scheduler, Moment(ended), OTHER.0);
+        settle(&mut scheduler, Moment(ended), &run, None);
+    }
+    assert!(plan_again(&mut scheduler, Moment(9)) > 0);
+    settle(&mut scheduler, Moment(10), &first, Some(crate::Fault::DeviceLost { detail: String::new() }));
+    let mut orders: Vec<u64> = ids.iter().filter_map(|id| Some(scheduler.tasks.get(*id)?.order)).collect();
+    let count = orders.len();
+    orders.sort_unstable();
+    orders.dedup();
+    assert_eq!(orders.len(), count);
+    assert_eq!(scheduler.check_invariants(), Ok(()));
+}
+
 /// The plan says one device, the other would be done sooner.
 #[test]
 fn a_plan_holds_until_its_time_is_over() {

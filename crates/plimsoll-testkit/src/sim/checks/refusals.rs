@@ -101,6 +101,6 @@ fn could_have(
 /// When it could first have started.
 fn ready_at(world: &World, job: usize) -> Moment {
     let task = &world.tasks()[job];
-    let before = task.predecessors.iter().map(|&before| world.tasks()[before].ended_at);
+    let before = task.predecessors.iter().chain(&task.takes).map(|&before| world.tasks()[before].ended_at);
     before.chain([task.submitted_at]).max().unwrap_or(task.submitted_at)
 }

@@ -13,6 +13,9 @@ use crate::sim::world::{Cost, World};
 const PRIORITIES: [Priority; 5] =
     [Priority::Background, Priority::Low, Priority::Normal, Priority::High, Priority::Critical];
 
+/// How often all stages of an item are handed in before the first has begun.
+const AHEAD: f64 = 0.3;
+
 /// The items of a seed.
 pub(super) struct Stages {
     rng: Rng,
@@ -74,6 +77,9 @@ impl Stages {
             stages.push((spec, self.cost(kind.units), takes));
         }
         let jobs = world.arrive_in_stages(at, stages);
+        if self.rng.chance(AHEAD) {
+            world.claim_values_of(&jobs);
+        }
         self.spoil(world, at, &jobs);
     }
 

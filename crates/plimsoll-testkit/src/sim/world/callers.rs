@@ -102,6 +102,10 @@ impl World {
     }
 
     pub(super) fn submit(&mut self, job: usize) -> Result<(), String> {
+        // It ended with what it was to read, before it was taken in.
+        if self.tasks[job].end.is_some() {
+            return Ok(());
+        }
         self.ask_for_memory();
         self.note_item(job);
         let predecessors = &self.tasks[job].predecessors;
@@ -119,6 +123,13 @@ impl World {
             let answer = answer.map_err(|back| back.refusal);
             if let Err(SubmitErrorKind::SessionLost { undrained }) = answer {
                 self.refused_by_loss(job, undrained)?;
+            }
+            if let Err(SubmitErrorKind::UnknownValue { .. }) = answer {
+                // Its maker may have failed just now: then this one ends with it.
+                self.release()?;
+                if self.tasks[job].end.is_some() {
+                    return Ok(());
+                }
             }
             let Err(SubmitErrorKind::ForgottenPredecessor { task }) = answer else {
                 let answer = self.judge(1, answer)?;
@@ -181,7 +192,10 @@ impl World {
 
     fn answered(&mut self, jobs: Vec<usize>, answer: Answer, again: Happening) -> Result<(), String> {
         match answer {
-            Answer::TakenIn(ids) => self.taken_in(jobs, ids),
+            Answer::TakenIn(ids) => {
+                self.taken_in(jobs.clone(), ids);
+                return jobs.into_iter().try_for_each(|job| self.claim_value(job));
+            }
             Answer::ComeBack => self.plan(self.now + COME_BACK, again),
             Answer::NotHeld => return jobs.into_iter().try_for_each(|job| self.end(job, Err(TaskError::Cancelled))),
             Answer::Closed => return jobs.into_iter().try_for_each(|job| self.end(job, Err(TaskError::ShutDown))),

@@ -1,5 +1,5 @@
-//! Those who hold values and hand in what reads them: the stages of items, in the step that ends the one before or later;
-//! values with several readers, and with none.
+//! Those who hold values and hand in what reads them: the stages of items, in the step that ends the one before or later,
+//! or all of them at once, before there is anything to read; values with several readers, and with none.
 //! Never holds a handle for longer than somebody may still hand in a reader.
 
 use std::hash::{Hash, Hasher};
@@ -35,6 +35,15 @@ impl World {
         (first..self.tasks.len()).collect()
     }
 
+    /// The stages of an item do not wait for what they read to be made: it is claimed by whoever hands its maker in, and
+    /// its readers follow at once.
+    pub fn claim_values_of(&mut self, jobs: &[usize]) {
+        for &job in jobs {
+            let task = &mut self.tasks[job];
+            task.spec.is_claimed = !task.readers.is_empty();
+        }
+    }
+
     /// The handle to what this job makes is given up before that is made. Nobody may read it.
     pub fn give_up_value_of(&mut self, job: usize) {
         self.tasks[job].gives_up_its_value = true;
@@ -55,6 +64,23 @@ impl World {
     /// The values that a job takes, as handles name them.
     pub(super) fn values_of(&self, job: usize) -> SmallVec<[ValueId; 1]> {
         self.tasks[job].takes.iter().filter_map(|&maker| self.tasks[maker].value).map(|(value, _)| value).collect()
+    }
+
+    /// A job was taken in whose value is claimed: each of its readers has a handle from now on.
+    pub(super) fn claim_value(&mut self, job: usize) -> Result<(), String> {
+        let Some(value) = self.value_of(job).filter(|_| self.tasks[job].spec.is_claimed) else { return Ok(()) };
+        let readers = self.tasks[job].readers.clone();
+        (1..readers.len()).for_each(|_| self.scheduler.share_value(value));
+        self.tasks[job].value = Some((value, readers.len()));
+        for reader in readers {
+            let is_named = |maker: &usize| self.tasks[*maker].value.is_some();
+            match self.tasks[reader].end {
+                Some(_) => self.give_up_value(job),
+                None if self.tasks[reader].takes.iter().all(is_named) => self.hand_in_reader(reader)?,
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     /// A reader was handed in: the handle that named the value to it is spent.
@@ -105,6 +131,10 @@ impl World {
             return;
         }
         let Some(value) = self.value_of(job) else { return };
+        if self.tasks[job].spec.is_claimed {
+            // Its readers have theirs; the one that came with the result is one too many.
+            return self.scheduler.drop_value(self.now, value);
+        }
         let wanted = self.tasks[job].readers.iter().filter(|&&reader| self.tasks[reader].end.is_none()).count();
         (1..wanted).for_each(|_| self.scheduler.share_value(value));
         self.tasks[job].value = Some((value, wanted.max(1)));
@@ -133,12 +163,17 @@ impl World {
             (error, _) => error,
         });
         for reader in self.tasks[job].readers.clone() {
-            if self.tasks[reader].end.is_some() {
+            let task = &self.tasks[reader];
+            let is_left_to_core = task.id.is_some();
+            if task.end.is_some() || is_left_to_core {
                 continue;
             }
             match &follows {
                 Some(error) => self.end(reader, Err(error.clone()))?,
-                None => self.hand_in_reader(reader)?,
+                None if self.tasks[reader].takes.iter().all(|&maker| self.tasks[maker].succeeded()) => {
+                    self.hand_in_reader(reader)?;
+                }
+                None => {}
             }
         }
         Ok(())
@@ -149,7 +184,7 @@ impl World {
     }
 
     fn hand_in_reader(&mut self, reader: usize) -> Result<(), String> {
-        if !self.tasks[reader].takes.iter().all(|&maker| self.tasks[maker].succeeded()) {
+        if std::mem::replace(&mut self.tasks[reader].is_handed_in, true) {
             return Ok(());
         }
         if self.rng.chance(LATER) {
