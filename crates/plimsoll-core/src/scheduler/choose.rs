@@ -393,7 +393,8 @@ impl<H: Host> Scheduler<H> {
             estimate,
             exploring: cell.map_or(0, |cell| cell.exploring),
             fits_now: memory.is_none(),
-            fits: !self.is_held_by_others(device, self.beside_own_session(spec, rung, bytes)),
+            // What is warm already need not fit again.
+            fits: memory.is_none() || !self.is_held_by_others(device, self.beside_own_session(spec, rung, bytes)),
         })
     }
 

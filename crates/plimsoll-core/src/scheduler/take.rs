@@ -115,8 +115,12 @@ impl<H: Host> Scheduler<H> {
         let device = self.runs.get(head.0)?.device;
         let task = self.first_in_time(now, device)?;
         let (ahead, state) = (self.runs.get(head.0)?, self.tasks.get(task)?);
-        let Phase::Queued { estimate, .. } = state.phase else { return None };
+        let Phase::Queued { estimate, rung, .. } = state.phase else { return None };
         if !self.may_start(device) || !self.is_of_a_kind(ahead, state) {
+            return None;
+        }
+        // What keeps the run at a lower quality may not hold for those behind it.
+        if self.better_fits(now, state, state.spec.ladder.rungs()[rung].quality) {
             return None;
         }
         self.dequeue(task);

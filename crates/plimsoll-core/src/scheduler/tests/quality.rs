@@ -51,6 +51,20 @@ fn a_lower_quality_is_taken_while_the_better_does_not_fit_and_left_again() {
     assert_eq!(started_rung(&mut scheduler, 5, later), "good");
 }
 
+/// A better rung fits by the time the next is taken along.
+#[test]
+fn nobody_is_taken_along_at_a_lower_quality_who_could_have_a_better() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = good_or_cheap(&mut scheduler);
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(600))]).unwrap();
+    let tasks = [(); 3].map(|()| scheduler.submit(Moment(2), spec.clone(), ()).unwrap());
+    let head = start(&mut scheduler, Moment(2), GPU.0);
+    let behind = scheduler.take_behind(Moment(2), head.run).map(|behind| behind.task);
+    assert_eq!((head.task, behind), (tasks[0], Some(tasks[1])), "nothing better fits");
+    scheduler.return_grant(Moment(3), lease);
+    assert!(scheduler.take_behind(Moment(3), head.run).is_none());
+}
+
 #[test]
 fn a_lower_quality_is_taken_if_the_better_would_be_too_late() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
