@@ -6,10 +6,12 @@ use plimsoll_image::metrics::{Display, Metric};
 
 use crate::bench::{Bench, close};
 use crate::footprints;
-use crate::pairs::{Pair, of_every_kind, size};
+use crate::pairs::{Pair, of_every_kind, of_extremes, size};
 
 /// Sizes for every rung: tiny, odd, and with a remainder for every tile. Lavapipe is slow, so nothing large.
 const SIZES: [(u32, u32); 6] = [(1, 1), (5, 3), (8, 8), (67, 130), (257, 65), (301, 256)];
+/// The first was where flat red for blue came out differently from rung to rung.
+const SIZES_OF_EXTREMES: [(u32, u32); 5] = [(203, 189), (1, 1), (2, 2), (7, 3), (64, 17)];
 /// Sizes for the CPU's rungs.
 const SIZES_LARGE: [(u32, u32); 2] = [(2049, 1031), (640, 1500)];
 
@@ -21,6 +23,11 @@ macro_rules! for_every_metric {
             #[test]
             fn rungs_agree() {
                 every_rung_agrees($metric);
+            }
+
+            #[test]
+            fn rungs_agree_where_nothing_varies() {
+                extremes_agree($metric);
             }
 
             #[test]
@@ -77,6 +84,15 @@ fn every_rung_agrees(metric: Metric) {
     let bench = Bench::new();
     for (width, height) in SIZES {
         for pair in of_every_kind(size(width, height)) {
+            compare_rungs(&bench, metric, &pair, |_| true);
+        }
+    }
+}
+
+fn extremes_agree(metric: Metric) {
+    let bench = Bench::new();
+    for (width, height) in SIZES_OF_EXTREMES {
+        for pair in of_extremes(size(width, height)) {
             compare_rungs(&bench, metric, &pair, |_| true);
         }
     }
