@@ -25,8 +25,9 @@ const USED_LEAST: f64 = 0.6;
 /// What a task takes that has nothing to do with its image.
 const SMALL_CHANGE: u64 = 300_000;
 
-/// What a decoder takes that has nothing to do with its image: tables, and buffers of a few rows.
-const DECODER_CHANGE: u64 = 1_500_000;
+/// What a decoder takes that has nothing to do with its image: tables, which are 3.2 MB for a lossy JPEG XL file however
+/// small it is, and buffers of a few rows.
+const DECODER_CHANGE: u64 = 3_500_000;
 
 struct Counting;
 
@@ -168,7 +169,6 @@ fn decoding_holds_what_the_header_promised() {
         let outlook = look(&path).unwrap();
         let said = outlook.decode_bytes + outlook.image_bytes;
         let peak = peak_of(|| drop(decode(&read(&path).unwrap(), &DecodeOptions::default()).unwrap()));
-        println!("{} {}: {peak} of {said} said", path.display(), outlook.size);
         assert!(peak <= said + DECODER_CHANGE, "{} {}: {peak} held, {said} said", path.display(), outlook.size);
     }
 }

@@ -84,7 +84,7 @@ fn every_rung_agrees(metric: Metric) {
     let bench = Bench::new();
     for (width, height) in SIZES {
         for pair in of_every_kind(size(width, height)) {
-            compare_rungs(&bench, metric, &pair, |_| true);
+            compare_rungs(&bench, metric, &pair, 1.0, |_| true);
         }
     }
 }
@@ -93,7 +93,7 @@ fn extremes_agree(metric: Metric) {
     let bench = Bench::new();
     for (width, height) in SIZES_OF_EXTREMES {
         for pair in of_extremes(size(width, height)) {
-            compare_rungs(&bench, metric, &pair, |_| true);
+            compare_rungs(&bench, metric, &pair, looser(metric), |_| true);
         }
     }
 }
@@ -103,13 +103,22 @@ fn rungs_of_the_cpu_agree(metric: Metric) {
     for (width, height) in SIZES_LARGE {
         for pair in of_every_kind(size(width, height)).into_iter().filter(|pair| ["noise", "blur"].contains(&pair.name))
         {
-            compare_rungs(&bench, metric, &pair, |rung| rung.starts_with("cpu"));
+            compare_rungs(&bench, metric, &pair, 1.0, |rung| rung.starts_with("cpu"));
         }
     }
 }
 
+/// How many times its tolerance a metric needs where nothing varies: variances are then differences of large sums, and
+/// what is left of them is rounding. CORRECTNESS.md has the figures.
+fn looser(metric: Metric) -> f64 {
+    match metric {
+        Metric::Ssim | Metric::MsSsim | Metric::Dssim | Metric::Butteraugli => 5.0,
+        _ => 1.0,
+    }
+}
+
 /// Scores a pair on each rung that `which` names; the first is what the others are compared with.
-fn compare_rungs(bench: &Bench, metric: Metric, pair: &Pair, which: impl Fn(&str) -> bool) {
+fn compare_rungs(bench: &Bench, metric: Metric, pair: &Pair, looser: f64, which: impl Fn(&str) -> bool) {
     let about = metric.about();
     let registered = bench.register(metric);
     let mut first = None;
@@ -119,7 +128,7 @@ fn compare_rungs(bench: &Bench, metric: Metric, pair: &Pair, which: impl Fn(&str
         let (first_rung, wanted) = *first.get_or_insert((rung, score));
         let values = [(score.value, wanted.value), (score.norm3.unwrap_or(0.0), wanted.norm3.unwrap_or(0.0))];
         for (got, wanted) in values {
-            let same = close(got, wanted, about.tolerance);
+            let same = close(got, wanted, looser * about.tolerance);
             let (name, size) = (pair.name, pair.reference.size());
             assert!(same, "{metric} of {name} at {size}: {got} on {rung}, {wanted} on {first_rung}");
         }
