@@ -425,6 +425,22 @@ fn a_closed_stdout_is_an_error() {
     succeeded(folder.shell("plimsoll frames --op crop=8x8 --no-gpu in.y4m - >/dev/null"));
 }
 
+/// Memory that the system has not got costs frames, never the program.
+#[test]
+fn a_small_address_space_is_an_error_and_no_abort() {
+    let folder = Folder::new();
+    folder.video("in.y4m", "1280x720", 4);
+    for kilobytes in [400_000, 160_000, 120_000, 100_000, 80_000, 60_000] {
+        let output = folder.shell(&format!(
+            "ulimit -v {kilobytes}; plimsoll frames --no-gpu --op scale=3840x2160,blur=2 in.y4m - >/dev/null"
+        ));
+        let (code, said) = (output.status.code(), stderr(&output));
+        // 127: not even the program itself found memory.
+        assert!(matches!(code, Some(0 | 1 | 127)), "{kilobytes} kB: {code:?}: {said}");
+        assert!(code == Some(0) || !said.trim().is_empty(), "{kilobytes} kB: {code:?} without a word");
+    }
+}
+
 #[test]
 fn a_limit_without_a_unit_is_refused_at_once() {
     let folder = Folder::new();

@@ -17,6 +17,12 @@ async function look(page, files, picture) {
   assert.ok(await map.isVisible());
   assert.ok(await map.evaluate((image) => image.decode().then(() => image.naturalWidth)) > 100);
   assert.equal(await page.locator("img.map").count(), files);
+  await map.click();
+  await page.locator("[data-zoom]").click();
+  const layer = page.locator("[data-layer=variant]");
+  const shown = await layer.evaluate((image) => image.decode().then(() => [image.naturalWidth, image.getBoundingClientRect().width * devicePixelRatio]));
+  assert.ok(shown[0] > 90 && Math.abs(shown[0] - shown[1]) < 1, "a pixel of the image is one of the screen: " + shown);
+  await page.keyboard.press("Escape");
   await page.screenshot({ path: picture, fullPage: true });
 }
 

@@ -398,6 +398,30 @@ fn the_report_is_a_page_that_a_browser_shows() {
 }
 
 #[test]
+fn heat_maps_are_files_of_every_pixel() {
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(2, (90, 61));
+    let maps = folder.at("deep/maps");
+    let mut command = folder.score(&["--no-gpu", "--heat-maps", maps.to_str().unwrap()]);
+    printed(command.arg(&reference).arg(&reference).args(&variants));
+    let mut files: Vec<PathBuf> = fs::read_dir(&maps).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["00001-reference.png.png", "00002-000.png.png", "00003-001.png.png"]);
+    let lightest = files.iter().map(|path| {
+        let map = image::open(path).unwrap().to_rgb8();
+        assert_eq!(map.dimensions(), (90, 61));
+        map.pixels().map(|pixel| pixel.0[0]).max().unwrap()
+    });
+    let lightest: Vec<u8> = lightest.collect();
+    assert!(lightest[0] < 10 && lightest[1] > 20 && lightest[2] > 20, "the same is dark: {lightest:?}");
+
+    let taken =
+        folder.score(&["--heat-maps", reference.to_str().unwrap()]).args([&reference, &reference]).output().unwrap();
+    assert!(!taken.status.success() && stderr(&taken).contains("--heat-maps"), "{}", stderr(&taken));
+}
+
+#[test]
 fn a_limit_without_its_unit_is_refused_at_once() {
     let folder = Folder::new();
     let (reference, variants) = folder.variants(1, (16, 16));

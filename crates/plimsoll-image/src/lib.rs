@@ -16,6 +16,7 @@ pub mod frames;
 mod image;
 mod kernels;
 pub mod metrics;
+mod part;
 mod planes;
 mod power;
 mod run;

@@ -7,10 +7,13 @@
 mod pairs;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use image::{DynamicImage, RgbImage};
 use plimsoll_image::Size;
+use plimsoll_image::decode::{DecodeOptions, decode, look, read};
 use plimsoll_image::frames::{Chain, ChainWorkload, Colour, Format, Frame};
 use plimsoll_image::metrics::Metric;
 use plimsoll_runtime::{Orchestrator, Task, Workload};
@@ -21,6 +24,10 @@ use pairs::{of_every_kind, size};
 const USED_LEAST: f64 = 0.6;
 /// What a task takes that has nothing to do with its image.
 const SMALL_CHANGE: u64 = 300_000;
+
+/// What a decoder takes that has nothing to do with its image: tables, which are 3.2 MB for a lossy JPEG XL file however
+/// small it is, and buffers of a few rows.
+const DECODER_CHANGE: u64 = 3_500_000;
 
 struct Counting;
 
@@ -101,6 +108,7 @@ fn chains_hold_what_they_say() {
         "warp=30:20:600:10:640:470:-20:480:black",
         "yuv=709:420,sobel",
         "blur=1,denoise=temporal:1",
+        "crop=1000x600,flip=h,pad=1100x700+10+20",
     ];
     for text in chains {
         let size = Size { width: 1280, height: 720 };
@@ -129,5 +137,38 @@ fn chains_hold_what_they_say() {
         });
         assert!(peak <= said + SMALL_CHANGE, "{text}: {peak} bytes on the heap, {said} said");
         assert!(peak as f64 > USED_LEAST * said as f64, "{text}: {said} said, only {peak} used");
+    }
+}
+
+/// A picture in every format that can be written here, and samples of those that cannot.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let scene = of_every_kind(size(1200, 900)).remove(0).distorted.to_rgb8();
+    let picture = DynamicImage::ImageRgb8(RgbImage::from_raw(1200, 900, scene).unwrap());
+    let formats = ["png", "jpg", "gif", "bmp", "qoi", "webp", "ppm", "tiff"].map(|ending| (ending, picture.clone()));
+    let wide = ["png", "ppm", "tiff"].map(|ending| (ending, DynamicImage::ImageRgb16(picture.to_rgb16())));
+    let clear = ["png", "webp", "tiff"].map(|ending| (ending, DynamicImage::ImageRgba8(picture.to_rgba8())));
+    let written = formats.into_iter().chain(wide).chain(clear).enumerate().map(|(number, (ending, picture))| {
+        let path = folder.join(format!("{number}.{ending}"));
+        picture.save(&path).unwrap();
+        path
+    });
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = ["jpeg-q15.jpg", "jpeg-q95.jpg", "jxl-d0.5.jxl", "jxl-d4.jxl", "webp-q10.webp", "webp-q95.webp"];
+    let made = ["progressive.jpg", "rgb16.jxl", "rgba8.jxl", "lossy.jxl", "lossy.webp", "p3.jxl"];
+    let samples = samples.map(|name| root.join("../../samples/variants").join(name));
+    let made = made.map(|name| root.join("tests/decode/made").join(name));
+    written.chain(samples).chain(made).collect()
+}
+
+/// What is promised for a file before it is read is what reading it takes.
+#[test]
+fn decoding_holds_what_the_header_promised() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    for path in files(folder.path()) {
+        let outlook = look(&path).unwrap();
+        let said = outlook.decode_bytes + outlook.image_bytes;
+        let peak = peak_of(|| drop(decode(&read(&path).unwrap(), &DecodeOptions::default()).unwrap()));
+        assert!(peak <= said + DECODER_CHANGE, "{} {}: {peak} held, {said} said", path.display(), outlook.size);
     }
 }

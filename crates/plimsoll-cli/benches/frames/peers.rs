@@ -86,8 +86,8 @@ pub(crate) fn ffmpeg() -> Command {
 /// Moving colour bars and text with noise in them, so that nothing is the same from frame to frame.
 pub(crate) fn make_input(folder: &Path, input: Input, frames: usize) -> PathBuf {
     let path = folder.join(input.name()).with_extension("y4m");
-    let (size, format) = (input.size(), input.pixel_format());
-    let picture = format!("testsrc2=size={size}:rate=30,noise=alls=12:allf=t,format=yuv420p,format={format}");
+    let (size, filters, format) = (input.size(), input.filters(), input.pixel_format());
+    let picture = format!("testsrc2=size={size}:rate=30,noise=alls=12:allf=t,format=yuv420p,{filters},format={format}");
     let frames = input.frames(frames).to_string();
     made(ffmpeg().args(["-f", "lavfi", "-i", &picture, "-frames:v", &frames]).args(["-strict", "-1"]).arg(&path));
     path

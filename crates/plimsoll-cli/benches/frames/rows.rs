@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::alike::worst_psnr;
 use crate::child::Measured;
 use crate::peers::{Chains, Side};
-use crate::table::{ROWS, Row};
+use crate::table::{Input, ROWS, Row};
 use crate::{Options, TARGET};
 
 /// How many times faster than ffmpeg a row is.
@@ -32,7 +32,7 @@ impl Best {
 }
 
 /// Prints the table and what it comes to.
-pub(crate) fn show(options: &Options, inputs: &[PathBuf; 3]) {
+pub(crate) fn show(options: &Options, inputs: &[PathBuf; Input::ALL.len()]) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let Options { frames, rounds, .. } = options;
     println!("{frames} frames of 1920x1080 or as many pixels, yuv420; {cores} cores, best of {rounds} rounds\n");
@@ -55,7 +55,7 @@ pub(crate) fn show(options: &Options, inputs: &[PathBuf; 3]) {
     tell("time beside ffmpeg", |ratios| ratios.wall);
 }
 
-fn measure(options: &Options, inputs: &[PathBuf; 3], row: &Row) -> Ratios {
+fn measure(options: &Options, inputs: &[PathBuf; Input::ALL.len()], row: &Row) -> Ratios {
     let chains = Chains { ours: row.ours, theirs: row.theirs };
     let (mut ours, mut theirs) = (Best::default(), Best::default());
     for _ in 0..options.rounds {
@@ -71,6 +71,9 @@ fn measure(options: &Options, inputs: &[PathBuf; 3], row: &Row) -> Ratios {
         "{:<17} {our_cpu:>9.2} {their_cpu:>9.2} {:>6.2}x {our_wall:>9.2} {their_wall:>9.2} {:>6.2}x {psnr:>8.1} {:>6.1}",
         row.name, ratios.cpu, ratios.wall, row.psnr_min
     );
+    if ratios.cpu.min(ratios.wall) < TARGET && !row.reason.is_empty() {
+        println!("{:<17} {}", "", row.reason);
+    }
     assert!(psnr >= row.psnr_min, "{}: the sides make different frames", row.name);
     ratios
 }

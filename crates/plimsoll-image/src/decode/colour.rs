@@ -4,6 +4,7 @@
 use moxcms::{ColorProfile, DataColorSpace, Layout, Transform16BitExecutor, TransformOptions};
 
 use super::error::DecodeError;
+use super::hdr::HdrCurve;
 use super::profile;
 use super::raster::{Channels, Depth, Raster, zeroed};
 
@@ -51,8 +52,10 @@ impl Conversion {
             (_, Colour::Described(profile)) => profile,
             (_, Colour::Icc(bytes)) => Box::new(profile::of_icc(&bytes).map_err(refused)?),
         };
+        if let Some(curve) = HdrCurve::of_profile(&from) {
+            return Err(refused(curve.refusal()));
+        }
         match from.color_space {
-            _ if profile::is_hdr(&from) => Err(refused(profile::HDR)),
             DataColorSpace::Gray if !channels.grey() => Err(refused("a grey profile for a colour image")),
             DataColorSpace::Rgb | DataColorSpace::Gray if profile::is_srgb(&from) => Ok(None),
             DataColorSpace::Rgb | DataColorSpace::Gray => Ok(Some(Self { from })),

@@ -101,8 +101,10 @@ pub enum DecodeError {
 
 fn convert(name: &str) -> &'static str {
     match name {
-        "AVIF" => "avifdec FILE out.png, or ffmpeg -i FILE out.png",
+        "AVIF" => "avifdec --depth 16 FILE out.png, or ffmpeg -i FILE -pix_fmt rgb48 out.png",
         "HEIC" => "heif-convert FILE out.png, or ffmpeg -i FILE out.png",
+        // Its samples are light; what is brighter than white is cut off.
+        "OpenEXR" => "ffmpeg -apply_trc iec61966_2_1 -i FILE -pix_fmt rgb48 out.png",
         _ => "magick FILE out.png",
     }
 }

@@ -5,7 +5,7 @@ use image::metadata::Orientation;
 use jxl_oxide::color::{ColourEncoding, ColourSpace, TransferFunction};
 use jxl_oxide::image::BitDepth;
 use jxl_oxide::{
-    AllocTracker, EnumColourEncoding, InitializeResult, JxlImage, JxlThreadPool, PixelFormat, RenderingIntent,
+    AllocTracker, EnumColourEncoding, HdrType, InitializeResult, JxlImage, JxlThreadPool, PixelFormat, RenderingIntent,
 };
 
 use crate::Size;
@@ -13,8 +13,8 @@ use crate::Size;
 use super::colour::{Colour, Profiles};
 use super::error::DecodeError;
 use super::format::Format;
+use super::hdr::HdrCurve;
 use super::limits::Limits;
-use super::profile;
 use super::raster::{Channels, Depth, Facts, Opened, Raster, zeroed};
 
 /// Bytes that are given to the decoder while it looks for the header.
@@ -43,9 +43,13 @@ pub(super) fn open(bytes: &[u8], limits: Limits, profiles: Profiles) -> Result<O
         PixelFormat::Cmyk | PixelFormat::Cmyka => return Err(unsupported("CMYK, the colours of inks")),
     };
     limits.check(size, channels, bits as u8)?;
-    let colour = match image.original_icc() {
-        _ if image.hdr_type().is_some() => Colour::Strange(profile::HDR),
-        Some(icc) if !xyb => Colour::Icc(icc.to_vec()),
+    let hdr = image.hdr_type().map(|curve| match curve {
+        HdrType::Pq => HdrCurve::Pq,
+        HdrType::Hlg => HdrCurve::Hlg,
+    });
+    let colour = match (hdr, image.original_icc()) {
+        (Some(curve), _) => Colour::Strange(curve.refusal()),
+        (None, Some(icc)) if !xyb => Colour::Icc(icc.to_vec()),
         // Asked for what it already gives, the decoder would convert to light and back, and lose the last bits.
         _ if srgb || profiles == Profiles::Ignore => Colour::Srgb,
         _ => {

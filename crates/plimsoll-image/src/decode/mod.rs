@@ -30,6 +30,7 @@ mod colour;
 mod compose;
 mod error;
 mod format;
+mod hdr;
 mod jpeg;
 mod jxl;
 mod limits;

@@ -10,6 +10,7 @@ use super::colour::Colour;
 use super::compose;
 use super::error::DecodeError;
 use super::format::Format;
+use super::hdr::HdrCurve;
 use super::limits::Limits;
 use super::profile::{self, Corners};
 use super::raster::{Channels, Facts, Opened, Raster};
@@ -66,8 +67,10 @@ fn pixels(
 
 fn colour(info: &Info<'_>, bytes: &[u8]) -> Colour {
     if let Some(points) = info.coding_independent_code_points {
+        if let Some(curve) = HdrCurve::of_code_point(points.transfer_function) {
+            return Colour::Strange(curve.refusal());
+        }
         return match profile::of_code_points(points.color_primaries, points.transfer_function) {
-            _ if matches!(points.transfer_function, 16 | 18) => Colour::Strange(profile::HDR),
             _ if !points.is_video_full_range_image => Colour::Strange("samples of narrow range"),
             Some(profile) => Colour::Described(Box::new(profile)),
             None => Colour::Strange("code points (cICP) that are not known"),

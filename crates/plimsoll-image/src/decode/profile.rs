@@ -1,4 +1,4 @@
-//! What colour profiles mean: which are sRGB, which are for HDR, and profiles from the short descriptions that PNG and
+//! What colour profiles mean: which are sRGB, and profiles from the short descriptions that PNG and
 //! QOI carry. Never touches samples.
 
 use moxcms::{
@@ -8,9 +8,6 @@ use moxcms::{
 
 use crate::transfer;
 
-/// Why what is made for HDR is refused: the metrics take 1 for the white of a page.
-pub(super) const HDR: &str = "made for HDR, with the transfer curve PQ or HLG; map its tones to SDR";
-
 /// How far a curve (as coded samples) or a primary (as XYZ) may be from sRGB and still count as such: a quarter of an 8-bit
 /// step, for profiles round their numbers. The red of Display P3 is 0.08 away.
 const SRGB_TOLERANCE: f64 = 0.001;
@@ -18,13 +15,6 @@ const SRGB_TOLERANCE: f64 = 0.001;
 /// The profile in these bytes.
 pub(super) fn of_icc(bytes: &[u8]) -> Result<ColorProfile, String> {
     ColorProfile::new_from_slice(bytes).map_err(|error| format!("a broken ICC profile: {error}"))
-}
-
-/// Whether white is brighter than paper.
-pub(super) fn is_hdr(profile: &ColorProfile) -> bool {
-    profile.cicp.is_some_and(|cicp| {
-        matches!(cicp.transfer_characteristics, TransferCharacteristics::Smpte2084 | TransferCharacteristics::Hlg)
-    })
 }
 
 /// Whether this is sRGB, or grey with the curve of sRGB, whatever it calls itself.

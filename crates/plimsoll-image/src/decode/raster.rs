@@ -1,5 +1,6 @@
 //! Samples as a decoder gives them: before colours are converted, transparency is filled and the image is turned.
 
+use bytemuck::allocation::try_zeroed_vec;
 use bytemuck::{Pod, cast_slice_mut};
 use image::metadata::Orientation;
 
@@ -88,10 +89,9 @@ impl Raster {
     }
 }
 
-/// Zeros, or an error where the system has no memory. The attempt first, because zeros straight from the system are not
-/// touched before they are written: a file that turns out damaged never costs the whole size.
+/// Zeros, or an error where the system has no memory. Straight from the system they are not touched before they are
+/// written: a file that turns out damaged never costs the whole size.
 pub(super) fn zeroed<T: Pod>(count: usize) -> Result<Vec<T>, DecodeError> {
-    let none = |_| DecodeError::OutOfMemory { bytes: (count as u64).saturating_mul(size_of::<T>() as u64) };
-    Vec::<T>::new().try_reserve_exact(count).map_err(none)?;
-    Ok(vec![T::zeroed(); count])
+    let none = |()| DecodeError::OutOfMemory { bytes: (count as u64).saturating_mul(size_of::<T>() as u64) };
+    try_zeroed_vec(count).map_err(none)
 }

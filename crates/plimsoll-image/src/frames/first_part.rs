@@ -67,7 +67,7 @@ impl Workload for FirstPart {
                 Ok(Box::new(DeviceSession { planned, work }))
             }
             _ => {
-                let work = HostWork::open(program);
+                let work = HostWork::open(program)?;
                 Ok(Box::new(HostSession { planned, work }))
             }
         }

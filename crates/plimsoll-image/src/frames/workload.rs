@@ -169,7 +169,7 @@ impl Workload for ChainWorkload {
                 Ok(Box::new(DeviceSession { planned, work }))
             }
             _ => {
-                let work = HostWork::open(program);
+                let work = HostWork::open(program)?;
                 Ok(Box::new(HostSession { planned, work }))
             }
         }

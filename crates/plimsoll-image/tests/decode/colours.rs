@@ -150,12 +150,33 @@ fn refused(bytes: &[u8]) {
     assert!(decode(bytes, &IGNORE).is_ok());
 }
 
+/// Scored as if it were SDR, it would be another picture.
+#[test]
+fn hdr_is_refused_with_the_command_that_maps_its_tones() {
+    let plain = written(&picture_8(3), ImageFormat::Png);
+    let icc =
+        |profile: ColorProfile| with_metadata(&picture_8(3), ImageFormat::Png, Some(&profile.encode().unwrap()), None);
+    for (file, command) in [
+        (
+            with_chunk(&plain, b"cICP", &[9, 16, 0, 1]),
+            "ffmpeg -i FILE -vf setparams=color_primaries=bt2020:color_trc=smpte2084",
+        ),
+        (with_chunk(&plain, b"cICP", &[9, 18, 0, 1]), "color_trc=arib-std-b67"),
+        (with_chunk(&plain, b"cICP", &[12, 16, 0, 1]), "color_trc=smpte2084"),
+        (icc(ColorProfile::new_bt2020_pq()), "color_trc=smpte2084"),
+        (icc(ColorProfile::new_bt2020_hlg()), "color_trc=arib-std-b67"),
+        (include_bytes!("made/pq.jxl").to_vec(), "color_trc=smpte2084"),
+    ] {
+        refused(&file);
+        let message = decode(&file, &DecodeOptions::default()).unwrap_err().to_string();
+        assert!(message.contains(command), "{message}");
+    }
+}
+
 #[test]
 fn what_cannot_be_honoured_is_refused_or_ignored() {
     let plain = written(&picture_8(3), ImageFormat::Png);
     refused(&cmyk_jpeg());
-    refused(&with_chunk(&plain, b"cICP", &[9, 16, 0, 1]));
-    refused(&with_chunk(&plain, b"cICP", &[9, 18, 0, 1]));
     refused(&with_chunk(&plain, b"cICP", &[1, 13, 0, 0]));
     refused(&with_chunk(&plain, b"iCCP", b"name\0\0not deflated"));
     refused(include_bytes!("made/pq.jxl"));

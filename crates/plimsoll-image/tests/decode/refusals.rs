@@ -30,9 +30,9 @@ fn what_is_no_image_is_said_so() {
     assert!(matches!(error(b"Dear diary, today I painted"), DecodeError::Unrecognised));
     assert!(matches!(error(&[0; 64]), DecodeError::Unrecognised));
     for (bytes, name, how) in [
-        (&b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf"[..], "AVIF", "avifdec"),
+        (&b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf"[..], "AVIF", "avifdec --depth 16 FILE"),
         (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "HEIC", "heif-convert"),
-        (b"\x76\x2f\x31\x01\x02\0\0\0", "OpenEXR", "magick"),
+        (b"\x76\x2f\x31\x01\x02\0\0\0", "OpenEXR", "ffmpeg -apply_trc iec61966_2_1 -i FILE"),
     ] {
         let message = error(bytes).to_string();
         assert!(message.contains(name) && message.contains(how) && message.contains("PNG"), "{message}");

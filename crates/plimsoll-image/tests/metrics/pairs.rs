@@ -34,6 +34,32 @@ pub(crate) fn of_every_kind(size: Size) -> Vec<Pair> {
     ]
 }
 
+/// Pairs in which variances vanish and everything is as bright as it can be, or as dark.
+pub(crate) fn of_extremes(size: Size) -> Vec<Pair> {
+    let count = size.pixels() as usize;
+    let flat = |colour: [u8; 3]| colour.repeat(count);
+    let chequered = |first: u8| -> Vec<u8> {
+        let places = (0..size.height).flat_map(|y| (0..size.width).map(move |x| x + y));
+        places.flat_map(|place| [if place % 2 == 0 { first } else { 255 - first }; 3]).collect()
+    };
+    let mut one_white = flat([0; 3]);
+    one_white[count / 2 * 3..][..3].fill(255);
+    let pair = |name, reference: Vec<u8>, distorted: Vec<u8>| Pair {
+        name,
+        reference: Image::rgb8(size, reference).expect("as many samples as it has"),
+        distorted: Image::rgb8(size, distorted).expect("as many samples as it has"),
+    };
+    vec![
+        pair("red for blue", flat([255, 0, 0]), flat([0, 0, 255])),
+        pair("green for magenta", flat([0, 255, 0]), flat([255, 0, 255])),
+        pair("white for black", flat([255; 3]), flat([0; 3])),
+        pair("one code", flat([255; 3]), flat([254, 255, 255])),
+        pair("nearly black", flat([0; 3]), flat([1; 3])),
+        pair("a white pixel", flat([0; 3]), one_white),
+        pair("a chequered board inverted", chequered(0), chequered(255)),
+    ]
+}
+
 /// Gradients, edges, fine lines, colour and texture: something for every part of a metric.
 pub(crate) fn scene(Size { width, height }: Size) -> Vec<u8> {
     let mut dice = 0x2545_f491_u32;

@@ -7,12 +7,19 @@ use super::Picture;
 
 /// Of JPEG, from 1 to 100: for a glance, not to judge by.
 const PICTURE_QUALITY: u8 = 75;
+/// What is looked at closely hides nothing that can be seen.
+const DETAIL_QUALITY: u8 = 90;
 /// Colours that stand for numbers are to be told apart.
-const MAP_QUALITY: u8 = 85;
+const MAP_QUALITY: u8 = 80;
 
 /// A picture in full colour.
 pub(crate) fn picture(picture: &Picture) -> String {
     jpeg_uri(picture.width, picture.height, &picture.rgb, PICTURE_QUALITY)
+}
+
+/// Pixels to judge by.
+pub(crate) fn detail(picture: &Picture) -> String {
+    jpeg_uri(picture.width, picture.height, &picture.rgb, DETAIL_QUALITY)
 }
 
 /// A picture of colours from a list: `codes` are places in `palette`.

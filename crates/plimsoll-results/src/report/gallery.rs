@@ -1,5 +1,5 @@
 //! Which pictures are in the page, and how large. Owns the limits that keep a page small enough to send to somebody.
-//! Invariant: a page has pictures of at most [`ROWS_WITH_PICTURES_MAX`] rows, and about [`PIXELS_MAX`] pixels of each kind.
+//! Invariant: a page has pictures of at most [`ROWS_WITH_PICTURES_MAX`] rows, and about as many pixels of each kind as its [`Sides`] say.
 
 use super::heat::{self, HeatScale};
 use super::{HeatMap, Picture, Report, data_uri, shrink};
@@ -8,22 +8,24 @@ use super::{HeatMap, Picture, Report, data_uri, shrink};
 pub(crate) const ROWS_WITH_PICTURES_MAX: usize = 400;
 
 /// The longer side of a picture.
-pub(crate) const PICTURE_SIDE: Sides = Sides { max: 640, min: 160 };
+pub(crate) const PICTURE_SIDE: Sides = Sides { max: 640, min: 160, pixels: 10 << 20 };
 
 /// The longer side of a heat map, which shows single pixels when it is enlarged.
-pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 256 };
+pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 160, pixels: 8 << 20 };
 
-/// Pixels of all pictures, and of all heat maps: of more, each is made smaller, down to the least side.
-const PIXELS_MAX: usize = 16 << 20;
+/// The sides of a part that is shown pixel by pixel.
+pub(crate) const DETAIL_SIDE: Sides = Sides { max: 320, min: 96, pixels: 6 << 20 };
 
 pub(crate) struct Sides {
     pub(crate) max: u32,
     min: u32,
+    /// Of all together: of more, each is made smaller, down to the least side.
+    pixels: usize,
 }
 
 impl Sides {
     pub(crate) fn among(&self, count: usize) -> u32 {
-        let share = (PIXELS_MAX / count.max(1)) as f64;
+        let share = (self.pixels / count.max(1)) as f64;
         (share.sqrt() as u32).clamp(self.min, self.max)
     }
 }
@@ -79,6 +81,15 @@ impl<'a> Gallery<'a> {
         self.maps.get(row)?.as_ref().map(|map| self.scale.picture(map))
     }
 
+    /// The part of a row that is shown pixel by pixel, of the reference and of the file, and how many pixels wide and high.
+    pub(crate) fn detail(&self, row: usize) -> Option<([String; 2], (u32, u32))> {
+        let detail = self.report.rows[row].detail.as_ref().filter(|_| row < ROWS_WITH_PICTURES_MAX)?;
+        let (file, reference) = (&detail.picture, &detail.reference);
+        let is_alike = (file.width, file.height) == (reference.width, reference.height);
+        let are_shown = is_alike && is_shown(file) && is_shown(reference);
+        are_shown.then(|| ([reference, file].map(data_uri::detail), (file.width, file.height)))
+    }
+
     /// The mean and the largest distance of a row, over all of its map as it was given.
     pub(crate) fn distances(&self, row: usize) -> Option<(f64, f64)> {
         self.maps.get(row)?.as_ref()?;
@@ -101,7 +112,7 @@ fn is_whole(width: u32, height: u32, length: usize, channels: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ReportRow;
+    use super::super::{Detail, ReportRow};
     use super::*;
 
     fn row() -> ReportRow {
@@ -131,9 +142,21 @@ mod tests {
     }
 
     #[test]
+    fn details_of_two_sizes_are_left_out() {
+        let part = |side: u32| Picture { width: side, height: 1, rgb: vec![7; 3 * side as usize] };
+        let detail =
+            |file, reference| Some(Detail { picture: part(file), reference: part(reference), ..Detail::default() });
+        let rows = [detail(2, 2), detail(2, 3), None].map(|detail| ReportRow { detail, ..row() });
+        let report = Report { rows: rows.to_vec(), ..Report::default() };
+        let gallery = Gallery::of(&report);
+        assert_eq!([0, 1, 2].map(|row| gallery.detail(row).map(|(_, size)| size)), [Some((2, 1)), None, None]);
+    }
+
+    #[test]
     fn many_pictures_are_small_ones() {
-        assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 768, 256, 256]);
-        assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [640, 323, 204]);
+        assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 647, 160, 160]);
+        assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [640, 256, 161]);
+        assert_eq!([2, 200, 800].map(|count| DETAIL_SIDE.among(count)), [320, 177, 96]);
     }
 
     #[test]

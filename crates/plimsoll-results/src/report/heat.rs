@@ -22,6 +22,9 @@ const UNKNOWN: u8 = 255;
 const UNKNOWN_COLOUR: [u8; 3] = [128, 128, 128];
 
 impl HeatScale {
+    /// That of files: a difference that is just visible, 1, is half way up.
+    pub(crate) const OF_FILES: Self = Self { top: 4.0 };
+
     /// The scale that suits these maps together.
     pub(crate) fn of<'a>(maps: impl Iterator<Item = &'a HeatMap> + Clone) -> Self {
         let count: usize = maps.clone().map(|map| map.values.len()).sum();
@@ -46,10 +49,20 @@ impl HeatScale {
         if distance.is_nan() { UNKNOWN } else { (self.place(distance) * f32::from(UNKNOWN - 1)).round() as u8 }
     }
 
+    /// The place of each value in the [`palette`].
+    pub(crate) fn codes(&self, map: &HeatMap) -> Vec<u8> {
+        map.values.iter().map(|distance| self.code(*distance)).collect()
+    }
+
     /// The map as a picture.
     pub(crate) fn picture(&self, map: &HeatMap) -> String {
-        let codes: Vec<u8> = map.values.iter().map(|distance| self.code(*distance)).collect();
-        data_uri::indexed(map.width, map.height, &codes, &palette())
+        data_uri::indexed(map.width, map.height, &self.codes(map), &palette())
+    }
+
+    /// What the colours mean, where no bar can be drawn.
+    pub(crate) fn in_words(&self, what: &str) -> String {
+        let top = numbers::round(f64::from(self.top));
+        format!("{what}: from 0, dark, to {top} and more, light; the colour goes by the square root")
     }
 
     /// The bar that tells what the colours mean.
@@ -76,7 +89,8 @@ fn round_top(at_least: f32) -> f32 {
     tops.into_iter().find(|top| *top >= at_least * 0.9999).unwrap_or(at_least)
 }
 
-fn palette() -> Vec<u8> {
+/// The colour of each code: red, green, blue.
+pub(crate) fn palette() -> Vec<u8> {
     let colours = (0..UNKNOWN).map(|code| colour_map::colour(f32::from(code) / f32::from(UNKNOWN - 1)));
     colours.chain([UNKNOWN_COLOUR]).flatten().collect()
 }

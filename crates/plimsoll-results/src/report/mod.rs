@@ -10,6 +10,7 @@
 //! | `plot`, `scale`, `groups` | what does each file give for its bits? |
 //! | `table`, `numbers` | what are the figures, and which is the best? |
 //! | `heat`, `colour_map` | where does a file differ? |
+//! | `heat_file` | the same as a file of its own |
 //! | `gallery`, `shrink`, `data_uri` | which pictures are in the page, how large, how encoded? |
 //! | `html` | how does a text become a part of the page? |
 
@@ -19,6 +20,7 @@ mod gallery;
 mod groups;
 mod header;
 mod heat;
+mod heat_file;
 mod html;
 mod numbers;
 mod page;
@@ -31,12 +33,19 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+pub use self::heat_file::write_heat_map;
+
 /// Rows of a page that have pictures; those after them are shown without.
 pub const ROWS_WITH_PICTURES_MAX: usize = gallery::ROWS_WITH_PICTURES_MAX;
 
 /// The longest side that pictures and heat maps of a page with so many rows have. Whoever makes them makes them no larger.
 pub fn picture_side(rows: usize) -> u32 {
     gallery::HEAT_MAP_SIDE.among(rows.min(ROWS_WITH_PICTURES_MAX))
+}
+
+/// The sides of the parts that a page with so many rows shows pixel by pixel.
+pub fn detail_side(rows: usize) -> u32 {
+    gallery::DETAIL_SIDE.among(2 * rows.min(ROWS_WITH_PICTURES_MAX))
 }
 
 /// Everything that a page shows. Rows are shown in the order given.
@@ -109,6 +118,21 @@ pub struct ReportRow {
     pub picture: Option<Picture>,
     /// Where it differs from its reference.
     pub heat_map: Option<HeatMap>,
+    /// A part of it and of its reference, pixel by pixel.
+    pub detail: Option<Detail>,
+}
+
+/// The same part of a file and of its reference, pixel by pixel: what was made small shows no pixels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// The first column of it.
+    pub left: u32,
+    /// The first row of it.
+    pub top: u32,
+    /// That part of the file.
+    pub picture: Picture,
+    /// That part of the reference, of the same size.
+    pub reference: Picture,
 }
 
 /// Pixels in sRGB. One whose length does not match its sides is left out of the page.
@@ -158,7 +182,7 @@ impl HeatMap {
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[error("the report {path} could not be written; choose another place with --report")]
+#[error("{path} could not be written; choose another place")]
 pub struct ReportError {
     /// Where the page should have been.
     pub path: PathBuf,
@@ -194,10 +218,10 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is not yet there for others, with the permissions of any new file: a report is made to be shown.
+/// A file that is not yet there for others, with the permissions of any new file: it is made to be shown.
 fn beside(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".report-").suffix(".html");
+    builder.prefix(".plimsoll-");
     #[cfg(unix)]
     builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)

@@ -142,7 +142,10 @@
   const stage = one(".stage", viewer), slider = one("input", viewer);
   const layers = Object.fromEntries(all(".layer", viewer).map((layer) => [layer.dataset.layer, layer]));
   const modes = all("[data-mode]", viewer);
-  let current = null, mode = "split";
+  const zoom = one("[data-zoom]", viewer);
+  // How many pixels of the screen one of the image has; 0 shows all of it, made small.
+  const zooms = [0, 1, 2, 4];
+  let current = null, mode = "split", magnified = 0;
   const there = (name) => layers[name].hasAttribute("src");
   const possible = (name) => (name === "split" ? there("reference") && there("variant") : there(name));
   function give(name, image) {
@@ -159,17 +162,24 @@
     });
     one(".slide", viewer).hidden = !isSplit;
     one(".viewer-bar", viewer).hidden = mode !== "heat";
-    const [left, right] = { split: ["reference", "file"], reference: ["reference", ""], variant: ["", "file"], heat: ["heat map", ""] }[mode];
+    const place = magnified && one(".detail", current) ? ", " + magnified + ":1 from " + one(".detail", current).dataset.place : "";
+    const [left, right] = { split: ["reference", "file" + place], reference: ["reference" + place, ""], variant: ["", "file" + place], heat: ["heat map", ""] }[mode];
     one(".tag.left", viewer).textContent = left;
     one(".tag.right", viewer).textContent = right;
   }
   function fill(line) {
     current = line;
-    const [width, height] = line.dataset.shape.split(" ").map(Number);
+    const detail = one(".detail", line), isClose = magnified > 0 && detail !== null;
+    const [width, height] = (isClose ? detail : line).dataset.shape.split(" ").map(Number);
     stage.style.setProperty("--shape", String(width / height));
-    give("reference", one(`img.reference[data-reference="${line.dataset.reference}"]`));
-    give("variant", one("img.picture", line));
-    give("heat", one("img.map", line));
+    stage.style.setProperty("--wide", width * magnified / devicePixelRatio + "px");
+    stage.classList.toggle("close", isClose);
+    give("reference", isClose ? one("[data-of=reference]", detail) : one(`img.reference[data-reference="${line.dataset.reference}"]`));
+    give("variant", isClose ? one("[data-of=variant]", detail) : one("img.picture", line));
+    give("heat", isClose ? null : one("img.map", line));
+    zoom.disabled = detail === null;
+    zoom.setAttribute("aria-pressed", String(isClose));
+    one("span", zoom).textContent = (isClose ? magnified : 1) + ":1";
     one("#viewer-name").textContent = one("td.file b", line).textContent;
     const scores = one(".viewer-scores", viewer);
     scores.replaceChildren(...all("td[data-name]", line).map((cell) => {
@@ -199,6 +209,12 @@
     if (button) open(button.closest("tr"), event.target.matches(".map") ? "heat" : undefined);
   });
   modes.forEach((button) => button.addEventListener("click", () => show(button.dataset.mode)));
+  function magnify() {
+    if (zoom.disabled) return;
+    magnified = zooms[(zooms.indexOf(magnified) + 1) % zooms.length];
+    fill(current);
+  }
+  zoom.addEventListener("click", magnify);
   all("[data-step]", viewer).forEach((button) => button.addEventListener("click", () => step(Number(button.dataset.step))));
   one("[data-close]", viewer).addEventListener("click", () => viewer.close());
   viewer.addEventListener("click", (event) => { if (event.target === viewer) viewer.close(); });
@@ -213,6 +229,7 @@
   viewer.addEventListener("keydown", (event) => {
     const wanted = modes[Number(event.key) - 1];
     if (wanted) show(wanted.dataset.mode);
+    if (event.key === "5") magnify();
     const isSliding = event.target === slider;
     if (event.key === "ArrowRight" && !isSliding) step(1);
     if (event.key === "ArrowLeft" && !isSliding) step(-1);

@@ -50,7 +50,7 @@ fn viewer(page: &mut String, report: &Report, gallery: &Gallery) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MetricColumn, ReferenceImage, ReportRow};
+    use super::super::{Detail, HeatMap, MetricColumn, Picture, ReferenceImage, ReportRow};
     use super::*;
 
     const HOSTILE: &str = "</script></style><script>alert(1)</script>\"'<img src=x onerror=alert(2)>";
@@ -95,6 +95,34 @@ mod tests {
                 "{part}"
             );
         }
+    }
+
+    fn photograph() -> Picture {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/harbour.png");
+        let image = image::open(path).unwrap().to_rgb8();
+        Picture { width: image.width(), height: image.height(), rgb: image.into_raw() }
+    }
+
+    #[test]
+    fn a_page_of_three_hundred_files_is_small_enough_to_send() {
+        const ROWS: usize = 300;
+        const BYTES_MAX: usize = 10_000_000;
+        let (side, detail) = (super::super::picture_side(ROWS), super::super::detail_side(ROWS));
+        let picture = photograph().shrunk(side);
+        let (codes, _) = picture.rgb.as_chunks::<3>();
+        let values = codes.iter().zip(&codes[1..]).map(|(a, b)| f32::from(a[0].abs_diff(b[0])) / 16.0).chain([0.0]);
+        let heat_map = HeatMap { width: picture.width, height: picture.height, values: values.collect() };
+        let part =
+            Picture { width: detail, height: detail, rgb: photograph().rgb[..(3 * detail * detail) as usize].to_vec() };
+        let row = ReportRow {
+            picture: Some(picture),
+            heat_map: Some(heat_map),
+            detail: Some(Detail { left: 5, top: 7, picture: part.clone(), reference: part }),
+            ..ReportRow::default()
+        };
+        let page = render(&Report { rows: vec![row; ROWS], ..Report::default() });
+        assert_eq!(page.matches("<img").count(), 4 * ROWS + 3, "and the viewer's three");
+        assert!(page.len() < BYTES_MAX, "{} bytes", page.len());
     }
 
     #[test]

@@ -138,8 +138,20 @@ impl Table<'_> {
                 }
             }
             out.push_str("</button>");
+            self.detail(out, number);
         }
         out.push_str("</td>");
+    }
+
+    /// What the viewer shows pixel by pixel.
+    fn detail(&self, out: &mut String, number: usize) {
+        let Some(([reference, file], (width, height))) = self.gallery.detail(number) else { return };
+        let (left, top) = self.report.rows[number].detail.as_ref().map_or((0, 0), |detail| (detail.left, detail.top));
+        put!(out, "<span class=\"detail\" hidden data-shape=\"{width} {height}\" data-place=\"{left}, {top}\">");
+        for (name, uri) in [("reference", reference), ("variant", file)] {
+            put!(out, "<img data-of=\"{name}\" src=\"{uri}\" alt=\"\" loading=\"lazy\" decoding=\"async\">");
+        }
+        out.push_str("</span>");
     }
 
     fn file(&self, out: &mut String, number: usize) {

@@ -4,6 +4,7 @@
 //! metric. So the next images are decoded while others are scored, neither takes a core from the other behind the
 //! scheduler's back, and pixels are promised bytes like any others.
 
+mod draw;
 mod load;
 mod pair;
 mod references;
@@ -11,7 +12,8 @@ mod stream;
 mod sweep;
 
 pub use crate::stop::StopSign;
+pub use draw::{Detail, Drawn, Pictures};
 pub use load::{LoadError, Loaded};
-pub use pair::{Drawn, FileFacts, MetricError, MetricScore, Pair, PairError, PairScores, Scored};
+pub use pair::{FileFacts, MetricError, MetricScore, Pair, PairError, PairScores, Scored};
 pub use stream::ScoreStream;
-pub use sweep::{Pictures, Sweep, SweepOptions};
+pub use sweep::{Sweep, SweepOptions};

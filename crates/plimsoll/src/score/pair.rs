@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use plimsoll_core::Bytes;
 use plimsoll_core::scheduler::Report;
-use plimsoll_image::Image;
 use plimsoll_image::metrics::{HeatMap, Metric, Score, SizesDifferError};
 use plimsoll_runtime::RunError;
 
+use super::draw::Drawn;
 use super::load::{LoadError, Loaded};
 
 /// A distorted image and what it is compared with.
@@ -43,17 +43,8 @@ pub struct PairScores {
     pub scores: Vec<Result<MetricScore, MetricError>>,
     /// Small pictures, if they were asked for.
     pub drawn: Option<Drawn>,
-}
-
-/// A pair made small, to look at.
-#[derive(Clone, Debug)]
-pub struct Drawn {
-    /// The distorted image.
-    pub picture: Image,
-    /// The reference.
-    pub reference: Image,
-    /// Where they differ.
-    pub heat_map: HeatMap,
+    /// Where every pixel differs, or why that is not known; if it was asked for.
+    pub heat_map: Option<Result<HeatMap, RunError>>,
 }
 
 impl PairScores {

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, Fault, Priority};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, Priority};
 use plimsoll_image::Image;
 use plimsoll_image::decode::DecodeOptions;
-use plimsoll_image::metrics::{Metric, MetricWorkload, SizesDifferError, heat_map};
+use plimsoll_image::metrics::{HeatMap, Metric, MetricWorkload, SizesDifferError};
 use plimsoll_runtime::{
-    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, RunError, Task, workload,
+    FanOut, Flow, Gathered, ItemResult, Orchestrator, Pipeline, Reference, Registered, RunError, Task,
 };
 
-use super::load::{LoadPair, LoadReference, LoadedPair, LoadedReference};
-use super::pair::{Drawn, FileFacts, MetricError, MetricScore, Pair, PairError, PairScores};
+use super::draw::{DrawWork, Drawn, MapWork, Pictures, draw_work, map_work};
+use super::load::{LoadPair, LoadReference, LoadedPair};
+use super::pair::{FileFacts, MetricError, MetricScore, Pair, PairError, PairScores};
 use super::stream::ScoreStream;
 
 /// Bytes of decoded pixels that wait to be scored: an eighth of a small machine's memory.
@@ -37,16 +38,8 @@ pub struct SweepOptions {
     pub explain: bool,
     /// Small pictures and heat maps of pairs, for a report.
     pub pictures: Pictures,
-}
-
-/// Of which pairs there are pictures and heat maps, and how large.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pictures {
-    /// The first so many pairs have them.
-    pub first: usize,
-    /// No side is longer. Images are made small before they are compared: a map of a large image takes longer than its
-    /// score, and nobody sees the difference on a page.
-    pub side_max: u32,
+    /// Whether to make a heat map of every pixel of every pair.
+    pub heat_maps: bool,
 }
 
 /// Scores of many pairs.
@@ -81,16 +74,14 @@ struct Scoring {
     options: SweepOptions,
     metrics: Vec<Registered<MetricWorkload>>,
     draw: Registered<DrawWork>,
+    map: Registered<MapWork>,
 }
-
-/// What to draw: the pair, and how large at the most.
-type ToDraw = (Arc<LoadedReference>, Image, u32);
-type DrawWork = workload::Function<ToDraw, Drawn>;
 
 /// What a task of a pair gives.
 pub(super) enum Piece {
     Score(MetricScore),
     Drawn(Drawn),
+    HeatMap(HeatMap),
 }
 
 /// What is kept of a pair while it is scored; or why it is not.
@@ -108,6 +99,7 @@ impl SweepOptions {
             strict: false,
             explain: false,
             pictures: Pictures::default(),
+            heat_maps: false,
         }
     }
 }
@@ -121,8 +113,8 @@ impl Sweep {
         let load_reference =
             orchestrator.register(LoadReference { options: decode.clone(), metrics: metrics.clone(), pinner });
         let load = orchestrator.register(LoadPair { options: decode });
-        let draw = orchestrator.register(workload::function("draw", draw));
-        let scoring = Arc::new(Scoring { options, metrics, draw });
+        let (draw, map) = (orchestrator.register(draw_work()), orchestrator.register(map_work()));
+        let scoring = Arc::new(Scoring { options, metrics, draw, map });
         Self(Arc::new(Parts { orchestrator, load_reference, load, scoring }))
     }
 
@@ -180,7 +172,7 @@ impl Parts {
 }
 
 impl Scoring {
-    /// One task for each metric, and one for the heat map.
+    /// One task for each metric, then what is to be drawn.
     fn fan_out(&self, loaded: Kept) -> FanOut<Kept, Piece> {
         let pair = match loaded.and_then(of_one_size) {
             Ok(pair) => pair,
@@ -196,8 +188,12 @@ impl Scoring {
             };
             fan = fan.task(workload, self.task(handle, &image), score);
         }
+        if self.options.heat_maps {
+            let task = Task::new((Arc::clone(&reference), image.clone())).priority(Priority::Low);
+            fan = fan.task(&self.map, task, |done| Piece::HeatMap(done.output));
+        }
         if has_picture {
-            let task = Task::new((reference, image, self.options.pictures.side_max)).priority(Priority::Low);
+            let task = Task::new((reference, image, self.options.pictures)).priority(Priority::Low);
             fan = fan.task(&self.draw, task, |done| Piece::Drawn(done.output));
         }
         fan
@@ -227,13 +223,18 @@ impl Scoring {
         let mut results = gathered.results.into_iter();
         let of_metric = |(metric, result): (&Metric, Result<Piece, RunError>)| match result {
             Ok(Piece::Score(score)) => Some(Ok(score)),
-            Ok(Piece::Drawn(_)) => None,
+            Ok(Piece::Drawn(_) | Piece::HeatMap(_)) => None,
             Err(failure) => Some(Err(MetricError { metric: *metric, failure })),
         };
         let scores = self.options.metrics.iter().zip(results.by_ref()).filter_map(of_metric).collect();
+        let heat_map = self.options.heat_maps.then(|| results.next()).flatten().and_then(|result| match result {
+            Ok(Piece::HeatMap(map)) => Some(Ok(map)),
+            Ok(_) => None,
+            Err(failure) => Some(Err(failure)),
+        });
         let drawn = results.flatten().find_map(|piece| match piece {
             Piece::Drawn(drawn) => Some(drawn),
-            Piece::Score(_) => None,
+            Piece::Score(_) | Piece::HeatMap(_) => None,
         });
         let LoadedPair { distorted, reference, .. } = pair;
         let facts = FileFacts {
@@ -242,7 +243,7 @@ impl Scoring {
             decoder: distorted.decoder,
             format: distorted.format,
         };
-        Ok(PairScores { reference: Arc::clone(&reference.file), distorted: facts, scores, drawn })
+        Ok(PairScores { reference: Arc::clone(&reference.file), distorted: facts, scores, drawn, heat_map })
     }
 }
 
@@ -252,11 +253,4 @@ fn of_one_size(pair: LoadedPair) -> Kept {
         true => Ok(pair),
         false => Err(SizesDifferError { reference, distorted }.into()),
     }
-}
-
-fn draw((reference, distorted, side_max): &ToDraw) -> Result<Drawn, Fault> {
-    let original = reference.small.get_or_init(|| reference.file.image.shrunk(*side_max));
-    let picture = distorted.shrunk(*side_max);
-    let heat_map = heat_map(original, &picture).map_err(Fault::work)?;
-    Ok(Drawn { picture, reference: original.clone(), heat_map })
 }

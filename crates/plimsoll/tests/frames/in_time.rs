@@ -108,7 +108,7 @@ fn a_film_of_one_frame_is_its_own_neighbour() {
 #[test]
 fn kept_frames_go_with_the_last_that_looks_at_them() {
     // `cargo xtask campaign long-streams` asks for more.
-    let count = std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|count| count.parse().ok()).unwrap_or(600);
+    let count = std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|count| count.parse().ok()).unwrap_or(2000);
     for slots in [1, 2, 8] {
         let cpu = Arc::new(CpuDevice::builder().slots(slots).build());
         let distributor = distributor(vec![Arc::clone(&cpu) as Arc<dyn Device>]);

@@ -10,6 +10,7 @@ use plimsoll::machine::DeviceName;
 use plimsoll_results::report;
 use plimsoll_results::rows::Format;
 
+use super::heat_maps::HeatMapFolder;
 use super::labels::LabelPattern;
 use super::threshold::Threshold;
 use crate::stop::Stop;
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// Write a page with plots, heat maps and thumbnails
     #[arg(long, value_name = "FILE.html", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
+    /// Write a heat map of each pair into this folder: a PNG in which every pixel is one of the image
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(super) heat_maps: Option<PathBuf>,
     /// Read the encoder and the quality of each variant from its path: a pattern such as {encoder}-q{quality}, or folder
     #[arg(long, value_name = "PATTERN", help_heading = "Output")]
     pub(super) labels: Option<LabelPattern>,
@@ -114,6 +118,7 @@ Examples:
   plimsoll score --pairs pairs.csv --output scores.parquet --resume
   plimsoll score --pairs pairs.csv --metric butteraugli --output scores.parquet --resume
   plimsoll score photo.png variants/* --labels '{encoder}-q{quality}' --report report.html
+  plimsoll score photo.png variants/* --heat-maps maps/
   plimsoll score --fail-below ssim2=80 original/ compressed/
   plimsoll score photo.png variants/* --memory-limit 64MiB --explain
   plimsoll score --list-metrics";
@@ -188,6 +193,9 @@ impl Args {
             return Err(Stop::usage(format_args!(
                 "--fail-below names {name}, which is not scored; add it to --metric"
             )));
+        }
+        if let Some(folder) = &self.heat_maps {
+            HeatMapFolder::open(folder)?;
         }
         if let Some(path) = &self.report {
             report::check(path).map_err(|error| Stop::failed_with_causes(&error))?;

@@ -5,6 +5,7 @@ mod args;
 mod columns;
 mod explain;
 mod figures;
+mod heat_maps;
 mod labels;
 mod list;
 mod names;
@@ -125,9 +126,14 @@ fn sweep_options(args: &Args, names: &[DeviceName], pairs: usize) -> Result<Swee
         strict: args.strict,
         explain: args.explain,
         pictures: match args.report.is_some() {
-            true => Pictures { first: report::ROWS_WITH_PICTURES_MAX, side_max: report::picture_side(pairs) },
+            true => Pictures {
+                first: report::ROWS_WITH_PICTURES_MAX,
+                side_max: report::picture_side(pairs),
+                detail_side: report::detail_side(pairs),
+            },
             false => Pictures::default(),
         },
+        heat_maps: args.heat_maps.is_some(),
         ..SweepOptions::of(args.metrics())
     })
 }

@@ -15,6 +15,7 @@ use super::args::Args;
 use super::columns::Columns;
 use super::explain;
 use super::figures::Figures;
+use super::heat_maps::HeatMapFolder;
 use super::page::Page;
 use super::resume::Left;
 use super::summary::Summary;
@@ -27,6 +28,7 @@ pub(super) struct Outputs {
     columns: Columns,
     rows: Rows,
     page: Option<Page>,
+    heat_maps: Option<HeatMapFolder>,
     bar: ProgressBar,
     summary: Summary,
     /// What is to be said of each label.
@@ -77,6 +79,7 @@ impl Outputs {
             rows: Rows::open(args, &columns, &names)?,
             columns,
             page,
+            heat_maps: args.heat_maps.as_deref().map(HeatMapFolder::open).transpose()?,
             bar: ProgressBar::new(0).with_style(style),
             summary: Summary::default(),
             figures: args.labels.is_some().then(|| Figures::new(&args.metrics())),
@@ -143,7 +146,9 @@ impl Outputs {
             let labels = self.columns.labels(&scored.pair);
             page.add(&mut scored, labels);
         }
-        let taken = self.rows.take(&self.columns, &scored, before.as_ref());
+        // Before the row: what --resume finds done has its map.
+        let mapped = self.heat_maps.as_ref().map_or(Ok(()), |folder| folder.write(&scored));
+        let taken = mapped.and_then(|()| self.rows.take(&self.columns, &scored, before.as_ref()));
         self.bar.inc(1);
         match taken {
             Ok(()) => ControlFlow::Continue(()),

@@ -6,13 +6,16 @@ use plimsoll::image::Image;
 use plimsoll::image::decode::Format;
 use plimsoll::image::metrics::{Better, Metric};
 use plimsoll::score::{Pair, PairScores, Scored};
-use plimsoll_results::report::{self, HeatMap, MetricColumn, Picture, ReferenceImage, Report, ReportRow};
+use plimsoll_results::report::{self, Detail, HeatMap, MetricColumn, Picture, ReferenceImage, Report, ReportRow};
 use plimsoll_results::rows::Row;
 
 use super::columns::{Columns, score_columns};
 use super::labels::Labels;
 use super::names;
 use crate::stop::{Ended, Stop};
+
+/// What heat maps hold.
+pub(super) const HEAT_MAP_OF: &str = "Butteraugli distance";
 
 /// A page in the making.
 pub(super) struct Page {
@@ -31,7 +34,7 @@ impl Page {
     pub(super) fn new(path: &Path, metrics: &[Metric], command: String) -> Self {
         let asked = metrics.to_vec();
         let metrics = metrics.iter().flat_map(|metric| metric_columns(*metric)).collect();
-        let heat_map_of = "Butteraugli distance".to_owned();
+        let heat_map_of = HEAT_MAP_OF.to_owned();
         let title = "Image scores".to_owned();
         let report = Report { title, command, metrics, heat_map_of, ..Report::default() };
         Self { path: path.to_owned(), report, rows: Vec::new(), metrics: asked }
@@ -80,6 +83,12 @@ impl Page {
         row.heat_map = drawn.as_ref().map(|drawn| {
             let map = &drawn.heat_map;
             HeatMap { width: map.width, height: map.height, values: map.distances.clone() }
+        });
+        row.detail = drawn.as_ref().and_then(|drawn| drawn.detail.as_ref()).map(|detail| Detail {
+            left: detail.left,
+            top: detail.top,
+            picture: picture_of(&detail.picture),
+            reference: picture_of(&detail.reference),
         });
         if self.report.references.iter().all(|known| known.name != row.reference) {
             let picture = drawn.as_ref().map(|drawn| picture_of(&drawn.reference));

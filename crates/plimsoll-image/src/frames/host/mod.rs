@@ -8,17 +8,19 @@ mod lanes;
 mod moves;
 mod routes;
 mod walk;
+mod zeros;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use archmage::autoversion;
-use plimsoll_core::{Bytes, Fault};
+use plimsoll_core::{Bytes, Fault, MemoryMoment};
 use plimsoll_runtime::Cancellation;
 use smallvec::SmallVec;
 
 use self::routes::Routes;
 use self::walk::{Visit, Walk, rows_held};
+use self::zeros::zeros;
 use super::format::{Colour, Format};
 use super::graph::{Node, Plane, Rows, RowsMut};
 use super::plan::Program;
@@ -69,12 +71,13 @@ fn ring_samples(program: &Program, walked: &[usize]) -> Vec<(usize, usize)> {
 }
 
 impl HostWork {
-    pub(super) fn open(program: &Program) -> Self {
-        let ring = |(planes, samples)| vec![vec![0.0; samples]; planes];
-        let routes = Routes::find(program);
+    pub(super) fn open(program: &Program) -> Result<Self, Fault> {
+        let ring = |(planes, samples)| (0..planes).map(|_| zeros(samples, MemoryMoment::Open)).collect();
+        let mut routes = Routes::find(program);
+        routes.open()?;
         let walked = walked(program, &routes);
-        let rings = ring_samples(program, &walked).into_iter().map(ring).collect();
-        Self { routes, walked, rings }
+        let rings = ring_samples(program, &walked).into_iter().map(ring).collect::<Result<_, _>>()?;
+        Ok(Self { routes, walked, rings })
     }
 
     /// Whether a frame comes out as it goes in.
@@ -103,7 +106,8 @@ impl HostWork {
         cancellation: Cancellation<'_>,
     ) -> Result<Vec<u8>, Fault> {
         let to = program.to.ok_or_else(|| Fault::work("this part of the chain ends in planes"))?;
-        let mut taker = ToFrame { format: to, bytes: vec![0; to.frame_bytes()], firsts: first_bytes(to) };
+        let bytes = zeros(to.frame_bytes(), MemoryMoment::Run)?;
+        let mut taker = ToFrame { format: to, bytes, firsts: first_bytes(to) };
         if let (Some(from), Some(frame)) = (program.from, frame)
             && self.walked.len() < program.results.len()
         {
@@ -122,7 +126,8 @@ impl HostWork {
         cancellation: Cancellation<'_>,
     ) -> Result<HostPlanes, Fault> {
         let sizes = program.results.iter().map(|plane| program.graph.size_of(*plane).pixels() as usize);
-        let mut taker = ToPlanes(sizes.map(|samples| vec![0.0; samples]).collect());
+        let planes = sizes.map(|samples| zeros(samples, MemoryMoment::Run));
+        let mut taker = ToPlanes(planes.collect::<Result<_, _>>()?);
         self.run(program, frame, &[], cancellation, &mut taker)?;
         Ok(taker.0)
     }

@@ -3,8 +3,11 @@
 
 use std::ops::Range;
 
+use plimsoll_core::{Fault, MemoryMoment};
+
 use super::fixed::Scaler;
 use super::moves::moved;
+use super::zeros::zeros;
 use crate::frames::format::{Colour, Format};
 use crate::frames::graph::{AnyPass, Graph, Move, Node, OnCodes, Plane, Rows, RowsMut, Windows};
 use crate::frames::plan::Program;
@@ -23,8 +26,9 @@ pub(super) struct Routes {
     is_interleaved: bool,
     /// Whether a frame comes out as it goes in.
     is_idle: bool,
-    /// What lies between two steps, and what the next one makes of it.
+    /// What lies between two steps, and what the next one makes of it, once it is open.
     between: [Vec<u8>; 2],
+    between_bytes: usize,
 }
 
 /// The way of one plane from a frame to a frame.
@@ -61,7 +65,13 @@ impl Routes {
     /// Finds the ways of a program.
     pub(super) fn find(program: &Program) -> Self {
         let is_interleaved = |format: Format| format.colour() == Colour::Rgb;
-        let mut routes = Self { each: Vec::new(), is_interleaved: false, is_idle: false, between: Default::default() };
+        let mut routes = Self {
+            each: Vec::new(),
+            is_interleaved: false,
+            is_idle: false,
+            between: Default::default(),
+            between_bytes: 0,
+        };
         routes.each.resize_with(program.results.len(), || None);
         let (Some(from), Some(to)) = (program.from, program.to) else { return routes };
         if from.depth() != to.depth() || is_interleaved(from) != is_interleaved(to) {
@@ -77,9 +87,17 @@ impl Routes {
         };
         routes.is_idle = from.frame_bytes() == to.frame_bytes() && routes.each.iter().enumerate().all(stays);
         let inner = |route: &Route| route.steps.iter().rev().skip(1).map(|step| step.to.pixels()).max().unwrap_or(0);
-        let most = routes.each.iter().flatten().map(inner).max().unwrap_or(0) as usize * routes.pixel_bytes(from);
-        routes.between = [vec![0; most], vec![0; most]];
+        let most = routes.each.iter().flatten().map(inner).max().unwrap_or(0);
+        routes.between_bytes = most as usize * routes.pixel_bytes(from);
         routes
+    }
+
+    /// Takes the memory for what lies between steps.
+    pub(super) fn open(&mut self) -> Result<(), Fault> {
+        for between in &mut self.between {
+            *between = zeros(self.between_bytes, MemoryMoment::Open)?;
+        }
+        Ok(())
     }
 
     fn pixel_bytes(&self, format: Format) -> usize {
@@ -104,7 +122,7 @@ impl Routes {
             What::Move { .. } | What::Rows { .. } => 0,
         };
         let steps = self.each.iter().flatten().flat_map(|route| &route.steps);
-        steps.map(of).sum::<u64>() + self.between.iter().map(|bytes| bytes.len() as u64).sum::<u64>()
+        steps.map(of).sum::<u64>() + 2 * self.between_bytes as u64
     }
 
     /// Makes all planes that have a way, from a frame of one format to a frame of another.
@@ -121,12 +139,14 @@ impl Routes {
                 out.copy_from_slice(plane);
                 continue;
             };
+            // What lies between steps is as long as the largest plane there: a step sees no more than its own.
+            let bytes_of = |size: Size| size.pixels() as usize * pixel_bytes;
             for (at, step) in steps.iter_mut().enumerate() {
-                let seen = if at == 0 { plane } else { here.as_slice() };
-                step.run(graph, from.0, seen, &mut there[..step.to.pixels() as usize * pixel_bytes]);
+                let seen = if at == 0 { plane } else { &here[..bytes_of(step.from)] };
+                step.run(graph, from.0, seen, &mut there[..bytes_of(step.to)]);
                 std::mem::swap(here, there);
             }
-            let seen = if steps.is_empty() { plane } else { here.as_slice() };
+            let seen = if steps.is_empty() { plane } else { &here[..bytes_of(last.from)] };
             last.run(graph, from.0, seen, out);
         }
     }
@@ -144,8 +164,8 @@ fn places(format: Format, pixel_bytes: usize) -> Vec<Range<usize>> {
 }
 
 impl Route {
-    /// The way of a plane: each pass must say what it does to codes, and only one may compute new ones, for what a pass
-    /// gives is not rounded to codes before the next.
+    /// The way of a plane: each pass must say what it does to codes. What a pass gives is not rounded to codes before the
+    /// next, so once there are numbers that are no codes, samples may only move.
     fn find(graph: &Graph, mut plane: Plane, format: Format) -> Option<Self> {
         let mut nodes = Vec::new();
         while let Node::Pass { inputs, outputs: 1, .. } = &graph.nodes()[plane.node] {
@@ -153,19 +173,22 @@ impl Route {
             nodes.push(plane.node);
             plane = input;
         }
-        let (source, mut steps) = (plane.node, Vec::new());
+        let (source, mut steps, mut are_codes) = (plane.node, Vec::new(), true);
         matches!(graph.nodes()[source], Node::Source { .. }).then_some(())?;
         nodes.reverse();
         let mut rest = nodes.as_slice();
         while let Some((step, count)) = Step::first_of(graph, rest, graph.size_of(plane), format) {
             plane = Plane { node: rest[count - 1], output: 0 };
+            if step.computes() && !are_codes {
+                return None;
+            }
+            are_codes &= step.gives_codes(graph, &rest[..count], format);
             rest = &rest[count..];
             if !step.is_idle() {
                 steps.push(step);
             }
         }
-        // One step at most: of several, what lies between them is not yet right for every size.
-        (rest.is_empty() && steps.len() <= 1).then_some(Self { source, steps })
+        rest.is_empty().then_some(Self { source, steps })
     }
 
     /// The way of whole pixels, if all channels go the same.
@@ -235,6 +258,21 @@ impl Step {
         Some(Self { from: step.from, to: step.to, what })
     }
 
+    /// Whether it makes samples of samples, rather than moving them.
+    fn computes(&self) -> bool {
+        !matches!(self.what, What::Move { .. })
+    }
+
+    /// Whether its passes, given numbers that are codes, give such numbers again.
+    fn gives_codes(&self, graph: &Graph, nodes: &[usize], format: Format) -> bool {
+        let is_code = |fill: f32| number_of(code_of(fill, format), format) == fill;
+        let fills = nodes.iter().filter_map(|node| match pass_of(graph, *node)?.on_codes()? {
+            OnCodes::Move { fill, .. } => Some(fill),
+            _ => None,
+        });
+        !self.computes() && fills.into_iter().all(is_code)
+    }
+
     /// Whether it leaves everything where it is.
     fn is_idle(&self) -> bool {
         let whole = Move::Window { from: (0, 0), to: (0, 0), size: self.from };
@@ -272,11 +310,15 @@ fn code_of(number: f32, format: Format) -> u16 {
     u16::from_le_bytes(bytes)
 }
 
+/// The number that a code stands for, as passes see it.
+fn number_of(code: u16, format: Format) -> f32 {
+    f32::from(code) * (1.0 / f32::from(format.code_max()))
+}
+
 /// What passes make of every code.
 fn table(graph: &Graph, nodes: &[usize], format: Format) -> Vec<u16> {
     let (max, count) = (f32::from(format.code_max()), usize::from(format.code_max()) + 1);
-    let unit = 1.0 / max;
-    let mut numbers: Vec<f32> = (0..=format.code_max()).map(|code| f32::from(code) * unit).collect();
+    let mut numbers: Vec<f32> = (0..=format.code_max()).map(|code| number_of(code, format)).collect();
     for pass in nodes.iter().filter_map(|node| pass_of(graph, *node)) {
         let mut made = vec![0.0; count];
         pass.rows(0..1, &[Rows::new(&numbers, count as u32)], &mut [RowsMut::new(&mut made, count as u32)]);

@@ -24,7 +24,7 @@ fn formats((width, height): (u32, u32), depths: &[u8]) -> Vec<Format> {
 fn both(chain: &str, format: Format, input: &[u8]) -> (Vec<u8>, Vec<u8>, bool) {
     let plan = Plan::new(&chain.parse().unwrap(), format).unwrap_or_else(|error| panic!("{error}"));
     let program = plan.last(false);
-    let mut work = HostWork::open(program);
+    let mut work = HostWork::open(program).unwrap();
     work.spoil();
     let made = work.frame(program, Some(input), &[], Cancellation::never()).unwrap();
     let wanted = reference::results(program, reference::planes_of(format, input));
@@ -57,6 +57,56 @@ fn codes_that_are_looked_up_are_those_that_are_computed() {
             assert!(made == wanted, "{chain} on {format}");
         }
     }
+}
+
+/// A picture to lay over frames, in a folder of the test's own.
+fn logo(folder: &std::path::Path) -> String {
+    let path = folder.join("logo.ppm");
+    let samples: Vec<u8> = (0..5 * 3 * 3).map(|at| at * 5).collect();
+    std::fs::write(&path, [b"P6 5 3 255\n", samples.as_slice()].concat()).unwrap();
+    format!("overlay={}:+1+0:0.5", path.display())
+}
+
+/// Every operation that says what it does to codes, after every other.
+#[test]
+fn two_operations_on_codes_are_two_on_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let over = logo(folder.path());
+    let operations = [
+        "crop=12x14+4+2",
+        "pad=140x160+4+6:204060",
+        "pad=150x170+8+2:black",
+        "flip=h",
+        "flip=v",
+        "rotate=90",
+        "rotate=180",
+        "rotate=270",
+        "gamma=1.4",
+        "levels=0.1:0.8:0.7",
+        "scale=50%",
+        "scale=37x51:lanczos",
+        "scale=100x120:bilinear",
+        over.as_str(),
+    ];
+    let (mut all_codes, mut refused) = (0, 0);
+    for (first, second) in operations.iter().flat_map(|first| operations.map(|second| (first, second))) {
+        let chain = format!("{first},{second}");
+        for format in formats((66, 34), &[8, 10]).into_iter().chain(formats((35, 61), &[8])) {
+            // The same crop does not fit into itself, nor one pad into a smaller one.
+            if Plan::new(&chain.parse().unwrap(), format).is_err() {
+                refused += 1;
+                continue;
+            }
+            let input = frame(&mut Dice::new(7), format);
+            let (made, wanted, is_all_codes) = both(&chain, format, &input);
+            let is_scaled = format.depth() == 8 && chain.contains("scale");
+            let apart = made.iter().zip(&wanted).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+            assert!(made.len() == wanted.len() && apart <= u8::from(is_scaled), "{chain} on {format}: {apart} apart");
+            all_codes += usize::from(is_all_codes);
+        }
+    }
+    assert!(refused <= 4 * 12, "{refused} chains were not tried");
+    assert!(all_codes > 300, "only {all_codes} frames were made of codes alone");
 }
 
 /// Codes are rounded once: what a second operation sees are numbers, and those are walked.

@@ -12,7 +12,7 @@ fn rings_hold_what_is_needed() {
     for seed in 0..1000 {
         let mut dice = Dice::new(seed);
         let program = program(&mut dice);
-        let mut work = HostWork::open(&program);
+        let mut work = HostWork::open(&program).unwrap();
         let from = program.from.unwrap_or_else(|| format_of_sources(&program));
         // Twice, for a session is used again, each time with nothing useful in its rings.
         for _ in 0..2 {

@@ -3,9 +3,12 @@
 
 use butteraugli::{ButteraugliParams, ButteraugliReference};
 
+use plimsoll_core::{Bytes, Footprint};
+
 use super::ABOUT;
-use super::host::planes;
-use crate::image::{Image, Size};
+use super::host::{ButteraugliHost, planes};
+use crate::image::{Image, SampleKind, Shape, Size};
+use crate::metrics::host_metric::HostMetric;
 use crate::metrics::workload::SizesDifferError;
 
 /// Butteraugli's distance at each pixel.
@@ -17,6 +20,18 @@ pub struct HeatMap {
     pub height: u32,
     /// The distance at each pixel, row by row. Differences below 1 are not visible; the largest is the score.
     pub distances: Vec<f32>,
+}
+
+impl HeatMap {
+    /// The most memory that making one takes, beside the images.
+    pub fn bytes_needed(size: Size) -> Bytes {
+        let seen = size.at_least(ABOUT.side_min);
+        let Footprint { session, task, reference } =
+            ButteraugliHost.footprint(Shape { size: seen, kind: SampleKind::Linear });
+        // Both images as light, where a session has one; and the map as it is cut out.
+        let light = Bytes(3 * 4 * seen.pixels());
+        session + task + reference + light + Bytes(4 * size.pixels())
+    }
 }
 
 /// Why there is no heat map.

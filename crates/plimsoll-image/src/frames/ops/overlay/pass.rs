@@ -93,7 +93,8 @@ impl Pass for OverlayPass {
     }
 
     fn on_codes<'a>(&self, _: &'a [f32]) -> Option<OnCodes<'a>> {
-        Some(OnCodes::Rows(self.top..self.top + self.patch_height))
+        // Differences are nought outside the patch, not what was there.
+        (self.differences == 0).then(|| OnCodes::Rows(self.top..self.top + self.patch_height))
     }
 
     fn rows(&self, table: &[f32], rows: Range<u32>, inputs: &[Rows<'_>], outputs: &mut [RowsMut<'_>]) {
