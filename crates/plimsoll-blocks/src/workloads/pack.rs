@@ -5,6 +5,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use super::{Block, Packed};
+use crate::faults;
 use crate::gzip::member::MemberPacker;
 use crate::options::{Format, Recipe};
 use crate::pool::Pool;
@@ -87,6 +88,7 @@ struct PackSession {
 
 impl Session<PackWork> for PackSession {
     fn run(&mut self, block: &Block, _: &mut Context<'_, PackWork>) -> Result<Packed, Fault> {
+        faults::point("pack");
         let filtered = self.recipe.filter.map(|filter| filter.apply(&block.bytes));
         let raw: &[u8] = filtered.as_deref().unwrap_or(&block.bytes);
         let mut bytes = self.pool.take(zstd_safe::compress_bound(raw.len()) + 256);
