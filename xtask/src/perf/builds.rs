@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::matrix::{Program, Row};
+use super::matrix::{self, Program, Row};
 use crate::{instructions, steps};
 
 /// The programs of a revision.
@@ -32,7 +32,12 @@ impl Build {
 
     fn of(source: &Path, target: &Path, rows: &[&Row]) -> Result<Self, String> {
         let wants = |program| rows.iter().any(|row| row.program == program);
-        let cli = build(source, target, &["--package", "plimsoll-cli", "--bin", "plimsoll"])?;
+        let mut words = vec!["--package", "plimsoll-cli", "--bin", "plimsoll"];
+        let features = matrix::features(rows);
+        if let Some(features) = &features {
+            words.extend(["--no-default-features", "--features", features]);
+        }
+        let cli = build(source, target, &words)?;
         let bench = ["--package", "plimsoll-runtime", "--bench", "small_tasks"];
         let small_tasks = if wants(Program::SmallTasks) { build(source, target, &bench).ok() } else { None };
         Ok(Self { cli, small_tasks })
@@ -48,9 +53,11 @@ impl Sides {
         };
         let source = folder.join("base");
         check_out(&source, &base)?;
-        println!("==> building {base:.12} and this revision");
-        let base_build = Build::of(&source, &folder.join("base-target"), rows)?;
+        println!("==> building this revision, then {base:.12}");
         let this = Build::of(&steps::root(), &steps::target(), rows)?;
+        let base_target = folder.join("base-target");
+        seed(&base_target)?;
+        let base_build = Build::of(&source, &base_target, rows)?;
         let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
         let this_revision = if is_clean { head } else { format!("{head} and changes") };
         Ok(Self { base: base_build, this, base_revision: base, this_revision })
@@ -75,6 +82,21 @@ fn check_out(source: &Path, revision: &str) -> Result<(), String> {
     git(&["worktree", "prune"])?;
     let source = source.to_string_lossy();
     git(&["worktree", "add", "--quiet", "--detach", "--force", &source, revision]).map(|_| ())
+}
+
+/// The other revision has the same dependencies, but for a few: what is built of them for this one is copied, once.
+fn seed(target: &Path) -> Result<(), String> {
+    let built = steps::target().join("release");
+    if target.exists() || !built.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(target).map_err(|error| format!("cannot make {}: {error}", target.display()))?;
+    // With times: cargo looks at them. What cannot be copied is built.
+    let copied = Command::new("cp").args(["-a", "--reflink=auto"]).args([&built, target]).status();
+    if !copied.is_ok_and(|status| status.success()) {
+        println!("nothing could be copied to {}; everything is built there", target.display());
+    }
+    Ok(())
 }
 
 fn git(words: &[&str]) -> Result<String, String> {

@@ -236,6 +236,22 @@ pub(crate) fn choose(options: &Options) -> Result<Vec<&'static Row>, String> {
     Ok(rows)
 }
 
+/// The features that a part of the rows needs; none for all rows, which measure the program as it is installed.
+pub(crate) fn features(rows: &[&Row]) -> Option<String> {
+    if rows.len() == ALL.len() {
+        return None;
+    }
+    let feature = |row: &&Row| match row.name.split('/').next() {
+        Some("pack" | "unpack") => Some("pack"),
+        Some("score") => Some("score"),
+        Some("frames") => Some("frames"),
+        _ => None,
+    };
+    let mut features: Vec<&str> = rows.iter().filter_map(feature).collect();
+    features.dedup();
+    Some(features.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,6 +262,15 @@ mod tests {
             let quick = ALL.iter().filter(|row| row.name.starts_with(part) && row.is_quick).count();
             assert!(quick > 0, "{part}");
         }
+    }
+
+    #[test]
+    fn a_part_of_the_rows_needs_a_part_of_the_program() {
+        let of = |words: &[&str]| features(&choose(&Options::parse(words).unwrap()).unwrap());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["--rows", "pack"]).as_deref(), Some("pack"));
+        assert_eq!(of(&["--quick"]).as_deref(), Some("pack,score,frames"));
+        assert_eq!(of(&["--rows", "schedule"]).as_deref(), Some(""));
     }
 
     #[test]

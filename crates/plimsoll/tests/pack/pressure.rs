@@ -9,7 +9,7 @@ use plimsoll::pack::{Format, Method, PackOptions, PackWatch, Packer, PackerOptio
 use plimsoll::{Bytes, Device, Nanos, Orchestrator};
 use plimsoll_core::rng::Rng;
 use plimsoll_runtime::cpu::CpuDevice;
-use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
+use plimsoll_testkit::virtual_device::{Calls, ScriptedFault, VirtualDevice};
 
 use crate::data::mixed;
 
@@ -63,12 +63,12 @@ impl Write for Full {
     }
 }
 
-fn random_fault(rng: &mut Rng, calls: u64) -> Option<ScriptedFault> {
-    let soon = calls + rng.below(6) as u64;
+fn random_fault(rng: &mut Rng, calls: Calls) -> Option<ScriptedFault> {
+    let soon = 1 + rng.below(6) as u64;
     match rng.below(6) {
-        0 => Some(ScriptedFault::OutOfMemory { allocation: soon }),
-        1 => Some(ScriptedFault::Lost { launch: soon }),
-        2 => Some(ScriptedFault::WrongAnswer { read: soon }),
+        0 => Some(ScriptedFault::OutOfMemory { allocation: calls.allocations + soon }),
+        1 => Some(ScriptedFault::Lost { launch: calls.launches + soon }),
+        2 => Some(ScriptedFault::WrongAnswer { read: calls.reads + soon }),
         _ => None,
     }
 }
@@ -82,7 +82,7 @@ fn after_any_burst_nothing_is_queued() {
         let gpu = Arc::new(VirtualDevice::gpu("bursts").slots(1 + rng.below(2)).build());
         let packer = packer(&gpu);
         for _ in 0..1 + rng.below(3) {
-            random_fault(&mut rng, gpu.calls().launches).into_iter().for_each(|fault| gpu.add_fault(fault));
+            random_fault(&mut rng, gpu.calls()).into_iter().for_each(|fault| gpu.add_fault(fault));
             let recipe = staged([Format::Zstd, Format::Gzip][rng.below(2)]).recipe(None).unwrap();
             let input = Cursor::new(raw[..rng.below(raw.len())].to_vec());
             let room = if rng.chance(0.3) { rng.below(200_000) } else { usize::MAX };
