@@ -1,12 +1,12 @@
 //! Pressure is no figure of its own here: it is what a device has queued and promised, which is what the expected finish of
-//! a choice is made of. After any burst both are back to nothing; and a GPU that stalled gets its share again.
+//! a choice is made of. After any burst nothing is queued, and what is promised is only what is kept warm.
 
 use std::io::{self, Cursor, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll::pack::{Format, Method, PackOptions, PackWatch, Packer, PackerOptions, Stages};
-use plimsoll::{Bytes, Device, Nanos, Orchestrator};
+use plimsoll::{Bytes, Device, Orchestrator};
 use plimsoll_core::rng::Rng;
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_testkit::virtual_device::{Calls, ScriptedFault, VirtualDevice};
@@ -16,8 +16,6 @@ use crate::data::mixed;
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 const BURSTS: u64 = 24;
-const CPU: usize = 0;
-const GPU: usize = 1;
 
 fn packer(gpu: &Arc<VirtualDevice>) -> Packer {
     let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(2).build());
@@ -113,40 +111,4 @@ fn settled(packer: &Packer) -> Vec<Bytes> {
 fn pack_once(packer: &Packer, raw: &[u8]) {
     let recipe = staged(Format::Zstd).recipe(None).unwrap();
     packer.pack(Cursor::new(raw.to_vec()), &mut io::sink(), &recipe, &PackWatch::default()).expect("it is packed");
-}
-
-/// Attempts that gave a result so far, on the CPU and on the GPU.
-fn completed(packer: &Packer) -> [u64; 2] {
-    let reports = packer.orchestrator().reports();
-    [CPU, GPU].map(|device| reports[device].figures.completed)
-}
-
-/// The GPU's part of what is done meanwhile.
-fn share_of_gpu(packer: &Packer, raw: &[u8], files: usize) -> f64 {
-    let before = completed(packer);
-    (0..files).for_each(|_| pack_once(packer, raw));
-    let [cpu, gpu] = [CPU, GPU].map(|device| completed(packer)[device] - before[device]);
-    gpu as f64 / (cpu + gpu) as f64
-}
-
-#[test]
-fn the_share_of_a_gpu_that_stalled_recovers() {
-    let raw = mixed(1_500_000, 71);
-    let gpu = Arc::new(VirtualDevice::gpu("stalls").slots(1).build());
-    let packer = packer(&gpu);
-    // The first files are for learning what each device can do.
-    share_of_gpu(&packer, &raw, 3);
-    let before = share_of_gpu(&packer, &raw, 6);
-    assert!(before > 0.02, "a GPU that gets no work shows nothing: {before:.3}");
-    gpu.add_fault(ScriptedFault::Stalled { read: gpu.calls().reads + 1, after: Nanos::millis(50) });
-    let failed = |packer: &Packer| packer.orchestrator().reports()[GPU].figures.failed;
-    wait_until("the stall is noticed", || {
-        pack_once(&packer, &raw);
-        failed(&packer) > 0
-    });
-    let mut after = 0.0;
-    wait_until("the GPU has its share again", || {
-        after = share_of_gpu(&packer, &raw, 6);
-        after >= before / 2.0
-    });
 }

@@ -116,7 +116,7 @@ impl<I: Iterator<Item = Vec<u8>>> Read for Pieces<I> {
 fn a_tebibyte_is_stopped_by_the_limit_in_flat_memory() {
     let name = "streams::a_tebibyte_is_stopped_by_the_limit_in_flat_memory";
     alone(name, || {
-        let limit = Bytes(2 << 30);
+        let limit = Bytes(512 << 20);
         let (options, watch) = (UnpackOptions { limit: Some(limit) }, PackWatch::default());
         let mut count = Count::default();
         let stopped = packer(2).unpack(tebibyte(), &mut count, &options, &watch).unwrap_err();
