@@ -136,11 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn the_baseline_is_read_and_has_every_way() {
+    fn the_baseline_is_read() {
         assert_eq!(parse("a b\t12\n"), Some(counts(&[("a b", 12)])));
         assert_eq!(parse("a b 12\n"), None);
-        let kept: Vec<String> = kept().unwrap().into_iter().map(|(way, _)| way).collect();
-        assert_eq!(kept, WAYS);
     }
 
     #[test]
