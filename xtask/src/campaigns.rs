@@ -50,6 +50,20 @@ pub(crate) const ALL: &[Campaign] = &[
         binary: "frames",
         tests: "kept_frames",
     },
+    Campaign {
+        name: "pack",
+        what: "mutated packed files, whole and by ranges: refused, or made of whole blocks",
+        package: "plimsoll",
+        binary: "pack",
+        tests: "mutated_files",
+    },
+    Campaign {
+        name: "pack-stream",
+        what: "as many MiB as rounds through pack, a pipe and unpack: the same bytes, in flat memory",
+        package: "plimsoll",
+        binary: "pack",
+        tests: "many_gigabytes",
+    },
 ];
 
 /// Runs the named campaigns, or all.

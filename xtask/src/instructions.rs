@@ -1,6 +1,8 @@
-//! `cargo xtask instructions`: how many instructions the scheduler spends on a task, counted by callgrind.
+//! `cargo xtask instructions`: how many instructions the scheduler spends on a task, counted by callgrind; and whether that
+//! is more than the baseline says.
 //! Never a time: the same build gives the same figure on a busy machine too, to within a few instructions.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -12,18 +14,77 @@ const WAYS: &[&str] = &["one by one", "in batches"];
 const FEW: u64 = 1_000;
 const MANY: u64 = 11_000;
 
-/// Counts and prints.
-pub(crate) fn count() -> Result<(), String> {
+/// More instructions than the baseline by this share are too many.
+const RISE_MAX: f64 = 0.02;
+
+/// Instructions a task, for each way.
+type Counts = Vec<(String, u64)>;
+
+/// Counts and prints; checks against the baseline, or makes it.
+pub(crate) fn run(words: &[&str]) -> Result<(), String> {
+    match words {
+        [] => count().map(|_| ()),
+        ["--check"] => check(&kept()?, &count()?),
+        ["--update"] => keep(&count()?),
+        _ => Err("instructions takes --check, --update or nothing".to_owned()),
+    }
+}
+
+fn count() -> Result<Counts, String> {
     if !packages::is_program("valgrind") {
         packages::install("valgrind", "install valgrind, then run this again")?;
     }
     let bench = build()?;
     println!("instructions a task (callgrind, benches/decide.rs)");
+    let mut counts = Counts::new();
     for way in WAYS {
         let (few, many) = (counted(&bench, FEW, way)?, counted(&bench, MANY, way)?);
-        println!("    {way:12} {:>7}", many.saturating_sub(few) / (MANY - FEW));
+        let each = many.saturating_sub(few) / (MANY - FEW);
+        println!("    {way:12} {each:>7}");
+        counts.push(((*way).to_owned(), each));
     }
-    Ok(())
+    Ok(counts)
+}
+
+/// Every way that was kept is there and takes no more than it may.
+fn check(kept: &Counts, now: &Counts) -> Result<(), String> {
+    let judge = |(way, before): &(String, u64)| match now.iter().find(|(name, _)| name == way) {
+        None => Some(format!("{way}: missing")),
+        Some((_, now)) if *now as f64 > *before as f64 * (1.0 + RISE_MAX) => {
+            Some(format!("{way}: {now}, and {before} in the baseline"))
+        }
+        Some(_) => None,
+    };
+    let worse: Vec<String> = kept.iter().filter_map(judge).collect();
+    if worse.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "a task takes more instructions than it did ({}); make it cheaper, or say why it must be so in the commit that \
+         runs `cargo xtask instructions --update`",
+        worse.join("; ")
+    ))
+}
+
+fn keep(counts: &Counts) -> Result<(), String> {
+    let lines: String = counts.iter().map(|(way, each)| format!("{way}\t{each}\n")).collect();
+    fs::write(kept_path(), lines).map_err(|error| format!("cannot write {}: {error}", kept_path().display()))
+}
+
+fn kept() -> Result<Counts, String> {
+    let path = kept_path();
+    let text = fs::read_to_string(&path)
+        .map_err(|error| format!("{}: {error}; make it with `cargo xtask instructions --update`", path.display()))?;
+    parse(&text).ok_or_else(|| format!("{} is no list of ways and counts; make it anew with --update", path.display()))
+}
+
+fn parse(text: &str) -> Option<Counts> {
+    let line = |line: &str| line.split_once('\t').and_then(|(way, each)| Some((way.to_owned(), each.parse().ok()?)));
+    text.lines().map(line).collect()
+}
+
+fn kept_path() -> PathBuf {
+    steps::root().join("xtask/instructions.tsv")
 }
 
 /// Builds the bench and says where it is.
@@ -39,7 +100,7 @@ fn build() -> Result<PathBuf, String> {
 }
 
 /// The program that one of cargo's messages names.
-fn executable(message: &str) -> Option<PathBuf> {
+pub(crate) fn executable(message: &str) -> Option<PathBuf> {
     let (_, rest) = message.split_once("\"executable\":\"")?;
     rest.split('"').next().map(PathBuf::from)
 }
@@ -61,6 +122,24 @@ fn collected(line: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn counts(ways: &[(&str, u64)]) -> Counts {
+        ways.iter().map(|(way, each)| ((*way).to_owned(), *each)).collect()
+    }
+
+    #[test]
+    fn more_than_2_percent_fails_as_does_a_way_that_is_missing() {
+        let kept = counts(&[("a", 1_000), ("b", 500)]);
+        assert_eq!(check(&kept, &counts(&[("a", 1_020), ("b", 400)])), Ok(()));
+        let told = check(&kept, &counts(&[("a", 1_021)])).unwrap_err();
+        assert!(told.contains("(a: 1021, and 1000 in the baseline; b: missing)"), "{told}");
+    }
+
+    #[test]
+    fn the_baseline_is_read() {
+        assert_eq!(parse("a b\t12\n"), Some(counts(&[("a b", 12)])));
+        assert_eq!(parse("a b 12\n"), None);
+    }
 
     #[test]
     fn counts_and_programs_are_found_in_what_the_tools_say() {

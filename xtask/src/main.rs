@@ -7,6 +7,7 @@ mod campaigns;
 mod components;
 mod instructions;
 mod packages;
+mod perf;
 mod steps;
 mod video;
 mod vulkan;
@@ -19,7 +20,8 @@ cargo xtask test [STEP...]      check everything, or only the named steps
 cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
 cargo xtask campaign [--rounds N] [NAME...]   hostile input by the hour, through all campaigns or the named ones
 cargo xtask api                 list the public API in docs/api/, so that a change of it stands in the diff
-cargo xtask instructions        count what the scheduler spends on a task (callgrind; installs valgrind)
+cargo xtask perf [OPTION...]    this revision against another, in turns; fails if it is worse; `--help` lists the options
+cargo xtask instructions [--check | --update]   count what the scheduler spends on a task (callgrind; installs valgrind)
 
 Steps, in order:";
 
@@ -32,7 +34,8 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["test", ref named @ ..] => test(named),
-        ["instructions"] => instructions::count(),
+        ["instructions", ref words @ ..] => instructions::run(words),
+        ["perf", ref words @ ..] => perf::run(words),
         ["campaign", ref words @ ..] => campaigns::run(words),
         ["api"] => api(),
         ["mutate", ref options @ ..] => mutate(options),

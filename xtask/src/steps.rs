@@ -76,6 +76,12 @@ pub(crate) const ALL: &[Step] = &[
         own_target: Some("loom"),
         ..PLAIN
     },
+    Step {
+        name: "counts",
+        what: "no more instructions a task than the baseline says",
+        arguments: &["run", "--quiet", "--package", "xtask", "--", "instructions", "--check"],
+        ..PLAIN
+    },
 ];
 
 const PLAIN: Step = Step {
@@ -153,7 +159,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -187,6 +193,6 @@ mod tests {
     #[test]
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let refused = choose(&["fmt", "tests"]).map(|_| ()).unwrap_err();
-        assert_eq!(refused, "there is no step 'tests'; the steps are fmt, clippy, test, outside, doc, loom");
+        assert_eq!(refused, "there is no step 'tests'; the steps are fmt, clippy, test, outside, doc, loom, counts");
     }
 }

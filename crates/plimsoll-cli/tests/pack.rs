@@ -191,6 +191,47 @@ fn zeros_take_no_room() {
 }
 
 #[test]
+fn a_sparse_input_is_packed_and_comes_back_sparse() {
+    let folder = Folder::new();
+    let file = fs::File::create(folder.at("in")).expect("made");
+    file.set_len(300 << 20).expect("long");
+    std::os::unix::fs::FileExt::write_at(&file, b"something", 200 << 20).expect("written");
+    folder.works("plimsoll pack -q in && plimsoll unpack -q -o back in.zst && cmp in back");
+    assert!(folder.read("in.zst").len() < 64 << 10);
+    let blocks = fs::metadata(folder.at("back")).expect("there").blocks() * 512;
+    assert!(blocks < 32 << 20, "{blocks} bytes on the disk");
+}
+
+/// What was appended while it was read may be in it or not, but nothing else may.
+#[test]
+fn an_input_that_grows_is_packed_as_far_as_it_was_read() {
+    let folder = Folder::new();
+    folder.write("in", &sample(20_000_000));
+    folder.works("(for n in $(seq 200); do echo appended >> in; done) & plimsoll pack -q in; wait");
+    folder.works("plimsoll unpack -q -o back in.zst");
+    let (all, back) = (folder.read("in"), folder.read("back"));
+    assert!(back.len() >= 20_000_000 && all.starts_with(&back), "{} of {}", back.len(), all.len());
+}
+
+#[test]
+fn an_input_that_vanishes_or_is_cut_off_ends_it_cleanly() {
+    let folder = Folder::new();
+    let raw = sample(9_000_000);
+    folder.write("in", &raw);
+    // Its name goes while it is read: what was opened is still there.
+    folder.works("(sleep 0.05; cat in; rm in) | plimsoll pack -q -o out.zst - && zstd -dqc out.zst | cmp - <(plimsoll unpack -qc out.zst)");
+    assert!(!folder.at("in").exists());
+    let gone = folder.shell("plimsoll pack in");
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(stderr(&gone).contains("in"), "{}", stderr(&gone));
+    // A packed file that is cut off while it is unpacked leaves nothing under the final name.
+    folder.works("head -c 1000000 out.zst > cut.zst");
+    let cut = folder.shell("plimsoll unpack cut.zst");
+    assert_eq!(cut.status.code(), Some(1), "{}", stderr(&cut));
+    assert!(!folder.at("cut").exists() && stderr(&cut).contains("cut off"), "{}", stderr(&cut));
+}
+
+#[test]
 fn a_damaged_file_leaves_nothing_behind_and_says_where() {
     let folder = Folder::new();
     folder.write("in", &sample(5_000_000));
@@ -273,12 +314,28 @@ fn every_place_a_filter_runs_gives_the_same_bytes() {
 fn figures_are_for_people_and_for_programs() {
     let folder = Folder::new();
     folder.write("in", &sample(9_000_000));
-    let told = folder.works("plimsoll pack --stats in");
-    assert!(stderr(&told).contains("method library") && stderr(&told).contains("starved"), "{}", stderr(&told));
+    let told = stderr(&folder.works("plimsoll pack --stats in"));
+    for word in
+        ["method library", "compute", "hand-off", "starved", "tail", "administration", "waited", "refusals", "batches"]
+    {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    let told = stderr(&folder.works("plimsoll pack --force in"));
+    assert_eq!(told.lines().count(), 1, "nothing is counted that nobody asked for: {told}");
     let told = folder.works("plimsoll pack --json --trace t.json --force in");
     let report: Value = serde_json::from_str(&stderr(&told)).expect("JSON and nothing else");
     assert_eq!((&report["raw_bytes"], &report["method"]), (&Value::from(9_000_000), &Value::from("library")));
-    assert!(report["time"]["compute_seconds"].as_f64() > Some(0.0));
+    let time = &report["time"];
+    assert!(time["compute_seconds"].as_f64() > Some(0.0));
+    let parts =
+        ["compute_seconds", "handoff_seconds", "starved_seconds", "tail_seconds"].map(|part| time[part].as_f64());
+    let sum: f64 = parts.into_iter().map(|part| part.expect("a number")).sum();
+    let all = time["slots"].as_f64().unwrap() * report["elapsed_seconds"].as_f64().unwrap();
+    assert!((sum / all - 1.0).abs() < 0.1, "{sum} of {all} seconds of slots: {report}");
+    for field in ["administration_seconds", "queue_wait_seconds", "refusals", "batches", "batch_mean", "batch_max"] {
+        assert!(time[field].is_number(), "{field}: {report}");
+    }
+    assert!(time["batches"].as_u64() <= report["blocks"].as_u64());
     assert!(serde_json::from_slice::<Value>(&folder.read("t.json")).is_ok());
 }
 

@@ -53,3 +53,11 @@ impl Reach {
 pub(crate) fn hash(word: u32, bits: u32) -> usize {
     (word.wrapping_mul(2_654_435_761) >> (32 - bits)) as usize
 }
+
+/// Blocks of every kind, for tests of what is made of matches: text, a byte, nothing, noise, one byte many times.
+#[cfg(test)]
+pub(crate) fn sample_blocks() -> [Vec<u8>; 5] {
+    let text: Vec<u8> = (0..90_000_u32).flat_map(|n| format!("{} sheep, ", n * 7 % 1001).into_bytes()).collect();
+    let noise = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    [text[..900_000].to_vec(), text[..1].to_vec(), Vec::new(), noise, vec![7; 500_000]]
+}

@@ -5,6 +5,7 @@ use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use super::Packed;
 use super::find::Found;
+use crate::faults;
 use crate::gzip::header::OUR_HEADER;
 use crate::gzip::member::{StreamCheck, finish_ours};
 use crate::huffman::{kernels, layout, tokens};
@@ -60,6 +61,7 @@ struct FrameSession {
 
 impl Session<CodeFrameWork> for FrameSession {
     fn run(&mut self, found: &Found, _: &mut Context<'_, CodeFrameWork>) -> Result<Packed, Fault> {
+        faults::point("code-frame");
         let mut bytes = self.pool.take(zstd_safe::compress_bound(found.bytes.len()));
         self.packer.pack(&found.bytes, &found.sequences, bytes.vec_mut()).map_err(Fault::work)?;
         Ok(Packed { bytes, raw: found.bytes.len(), members: Vec::new() })
@@ -115,6 +117,7 @@ struct MemberSession {
 
 impl Session<CodeMemberWork> for MemberSession {
     fn run(&mut self, found: &Found, context: &mut Context<'_, CodeMemberWork>) -> Result<Packed, Fault> {
+        faults::point("code-member");
         let raw: &[u8] = &found.bytes;
         let tokens = tokens::tokens(raw, &found.sequences);
         let layout = layout::layout(&tokens);

@@ -6,6 +6,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use super::Block;
+use crate::faults;
 use crate::filter::{Filter, kernels};
 use crate::pool::{Pool, PooledBytes};
 
@@ -58,6 +59,7 @@ struct FilterSession {
 
 impl Session<FilterWork> for FilterSession {
     fn run(&mut self, block: &Block, context: &mut Context<'_, FilterWork>) -> Result<Block, Fault> {
+        faults::point("filter");
         let bytes = if self.on_device {
             on_device(context.backend, &self.filter, &block.bytes, &self.pool)?
         } else {

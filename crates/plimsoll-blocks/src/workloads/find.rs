@@ -7,6 +7,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use super::Block;
+use crate::faults;
 use crate::matches::parse::{NoMatch, Sequence, sequences};
 use crate::matches::tables::Tables;
 use crate::matches::{FIRST_BITS, LANE_BITS, Reach, kernels};
@@ -75,6 +76,7 @@ struct FindSession {
 
 impl Session<FindWork> for FindSession {
     fn run(&mut self, block: &Block, context: &mut Context<'_, FindWork>) -> Result<Found, Fault> {
+        faults::point("match");
         let bytes = &block.bytes[..];
         let taken = match &mut self.tables {
             Some(tables) => {

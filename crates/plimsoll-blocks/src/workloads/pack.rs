@@ -5,6 +5,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use super::{Block, Packed};
+use crate::faults;
 use crate::gzip::member::MemberPacker;
 use crate::options::{Format, Recipe};
 use crate::pool::Pool;
@@ -24,8 +25,8 @@ impl PackWork {
     pub fn new(recipe: Recipe, pool: &Pool) -> Self {
         let context = match recipe.format {
             Format::Zstd => FramePacker::context_bytes(&recipe),
-            // What libdeflate takes at its highest level.
-            Format::Gzip | Format::Bgzf => 10 << 20,
+            // What libdeflate takes at its highest level; twice, for small blocks have a compressor of their own.
+            Format::Gzip | Format::Bgzf => 20 << 20,
         };
         let task = Bytes(recipe.block as u64 + (recipe.block as u64 >> 7) + (64 << 10));
         let footprint = Footprint { session: Bytes(context as u64), task, reference: Bytes::ZERO };
@@ -66,7 +67,8 @@ impl Workload for PackWork {
     fn open(&self, _: &Rung, _: &Block, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
         let packer = match self.recipe.format {
             Format::Zstd => FramePacker::new(&self.recipe).map(Packer::Frames),
-            Format::Gzip | Format::Bgzf => MemberPacker::new(self.recipe.level).map(Packer::Members),
+            Format::Gzip => MemberPacker::like_zlib(self.recipe.level).map(Packer::Members),
+            Format::Bgzf => MemberPacker::new(self.recipe.level).map(Packer::Members),
         };
         let packer = packer.map_err(Fault::work)?;
         let recipe = Recipe { filter: self.recipe.filter.filter(|_| !self.is_filtered), ..self.recipe };
@@ -87,6 +89,7 @@ struct PackSession {
 
 impl Session<PackWork> for PackSession {
     fn run(&mut self, block: &Block, _: &mut Context<'_, PackWork>) -> Result<Packed, Fault> {
+        faults::point("pack");
         let filtered = self.recipe.filter.map(|filter| filter.apply(&block.bytes));
         let raw: &[u8] = filtered.as_deref().unwrap_or(&block.bytes);
         let mut bytes = self.pool.take(zstd_safe::compress_bound(raw.len()) + 256);

@@ -9,6 +9,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use crate::error::UnpackError;
+use crate::faults;
 use crate::gzip::stream::MemberStream;
 use crate::pool::{Pool, PooledBytes};
 use crate::scan::{Part, PartKind};
@@ -75,6 +76,7 @@ struct PartSession {
 
 impl Session<PartWork> for PartSession {
     fn run(&mut self, part: &Mutex<Option<Part>>, _: &mut Context<'_, PartWork>) -> Result<Unpacked, Fault> {
+        faults::point("unpack-part");
         let taken = part.lock().map_err(|_| Fault::work("a part was lost to a panic"))?.take();
         self.waiting.extend(taken);
         self.unpack().map_err(Fault::work)

@@ -5,6 +5,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use crate::error::{DamageError, UnpackError};
+use crate::faults;
 use crate::gzip::member::MemberUnpacker;
 use crate::pool::{Pool, PooledBytes};
 use crate::scan::{Content, MemberPlace, Whole};
@@ -55,6 +56,7 @@ struct UnpackSession {
 
 impl Session<UnpackWork> for UnpackSession {
     fn run(&mut self, piece: &Whole, _: &mut Context<'_, UnpackWork>) -> Result<PooledBytes, Fault> {
+        faults::point("unpack");
         self.unpack(piece).map_err(Fault::work)
     }
 }

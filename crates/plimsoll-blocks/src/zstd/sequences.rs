@@ -98,17 +98,15 @@ impl Drop for SequencePacker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matches::Reach;
     use crate::matches::parse::sequences;
     use crate::matches::tables::Tables;
+    use crate::matches::{Reach, sample_blocks};
 
     #[test]
     fn the_library_reads_what_is_coded() {
-        let text: Vec<u8> = (0..90_000_u32).flat_map(|n| format!("{} sheep, ", n * 7 % 1001).into_bytes()).collect();
-        let noise: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let mut tables = Tables::new();
         let mut packer = SequencePacker::new(3).unwrap();
-        for block in [&text[..900_000], &text[..1], &[], &noise, &[7; 500_000]] {
+        for block in &sample_blocks() {
             let mut finder = tables.finder(block, Reach::BLOCK);
             let taken = sequences(block, true, |position| finder.at(position)).unwrap();
             let mut packed = Vec::new();

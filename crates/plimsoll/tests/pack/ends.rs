@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll::StopSign;
 use plimsoll::pack::{PackError, PackOptions, PackWatch, UnpackOptions};
 
-use crate::data::{Endless, mixed, pack, packer};
+use crate::data::{Endless, mixed, pack, packer, unpack};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -103,4 +103,16 @@ fn a_stop_ends_it() {
         packer(2).pack(Endless(3), &mut io::sink(), &recipe, &watch).unwrap_err()
     });
     assert!(matches!(error, PackError::Stopped), "{error}");
+}
+
+/// A file that grew or shrank since somebody looked at its length: what is read is what is packed.
+#[test]
+fn an_input_of_another_length_than_was_said_is_packed_as_it_is() {
+    let raw = mixed(3_000_000, 8);
+    for said in [0, 1, 100_000, 2_999_999, 50_000_000] {
+        let recipe = PackOptions::default().recipe(Some(said)).unwrap();
+        let (packer, mut packed) = (packer(2), Vec::new());
+        packer.pack(Cursor::new(raw.clone()), &mut packed, &recipe, &PackWatch::default()).unwrap();
+        assert!(unpack(&packer, &packed).unwrap() == raw, "said to be {said} bytes");
+    }
 }

@@ -3,6 +3,7 @@
 mod damage;
 mod data;
 mod ends;
+mod pressure;
 mod ranges;
 mod round_trips;
 mod stages;

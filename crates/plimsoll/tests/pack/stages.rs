@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll::machine::{GpuUse, Machine, MachineOptions};
 use plimsoll::pack::{Format, Method, PackError, PackOptions, PackWatch, Packer, PackerOptions, StageChoice, Stages};
-use plimsoll::{Device, Nanos, Orchestrator};
+use plimsoll::{Bytes, Device, Nanos, Orchestrator};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice, VirtualDeviceBuilder};
 
@@ -59,6 +59,26 @@ fn the_bytes_are_the_same_for_1_2_and_8_threads() {
             let packer = packer(threads);
             for _ in 0..10 {
                 assert!(pack(&packer, &options, &raw) == expected, "{format}, {threads} threads");
+            }
+        }
+    }
+}
+
+/// Ten runs of each mix on each number of threads: where a block runs and when is never seen in the bytes.
+#[test]
+fn every_mix_on_every_number_of_threads_gives_the_same_bytes_ten_times() {
+    let raw = mixed(400_000, 63);
+    let (auto, cpu, gpu) = (StageChoice::Auto, StageChoice::Cpu, StageChoice::Gpu);
+    for (format, filter) in [(Format::Zstd, Some("shuffle:u32")), (Format::Gzip, None)] {
+        let options = PackOptions { block: Some(Bytes(64 << 10)), ..staged(format, filter) };
+        let expected = pack(&packer(1), &options, &raw);
+        for threads in [1, 2, 8] {
+            for (filter, find, code) in [(auto, auto, auto), (gpu, gpu, gpu), (cpu, gpu, cpu), (gpu, cpu, gpu)] {
+                let packer = on(devices(threads), Stages { filter, find, code });
+                for run in 0..10 {
+                    let got = pack(&packer, &options, &raw);
+                    assert!(got == expected, "{format}: {filter:?} {find:?} {code:?}, {threads} threads, run {run}");
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Write};
 use plimsoll::Bytes;
 use plimsoll::pack::{Format, PackOptions, PackWatch, UnpackError, UnpackOptions};
 
-use crate::data::{Endless, mixed, of, pack, packer, unpack};
+use crate::data::{mixed, of, pack, packer, unpack};
 
 /// A zstd frame of so many blocks that give 128 KiB of zeros each, out of four bytes.
 fn bomb(blocks: u32) -> Vec<u8> {
@@ -82,26 +82,128 @@ fn large_frames_of_other_programs_go_through_in_parts() {
     assert!(unpack(&packer, &damaged).unwrap_err().damage().is_some());
 }
 
+/// A frame that gives a tebibyte, made up while it is read: 8 Mi blocks of 128 KiB of zeros, four bytes each.
+fn tebibyte() -> impl Read + Send + 'static {
+    let frame_header = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 10 << 3];
+    let block = ((128_u32 << 10) << 3 | 1 << 1).to_le_bytes();
+    let blocks = vec![[block[0], block[1], block[2], 0]; 1 << 10].concat();
+    let many = (0..8 << 10).map(move |_| blocks.clone());
+    Pieces { pieces: std::iter::once(frame_header).chain(many), now: Cursor::new(Vec::new()) }
+}
+
+/// Pieces behind each other.
+struct Pieces<I> {
+    pieces: I,
+    now: Cursor<Vec<u8>>,
+}
+
+impl<I: Iterator<Item = Vec<u8>>> Read for Pieces<I> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.now.read(into)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            match self.pieces.next() {
+                Some(piece) => self.now = Cursor::new(piece),
+                None => return Ok(0),
+            }
+        }
+    }
+}
+
 #[test]
-fn many_gigabytes_through_a_pipe_take_no_more_memory() {
-    // In a process of its own: other tests of this one hold whole files.
+fn a_tebibyte_is_stopped_by_the_limit_in_flat_memory() {
+    let name = "streams::a_tebibyte_is_stopped_by_the_limit_in_flat_memory";
+    alone(name, || {
+        let limit = Bytes(512 << 20);
+        let (options, watch) = (UnpackOptions { limit: Some(limit) }, PackWatch::default());
+        let mut count = Count::default();
+        let stopped = packer(2).unpack(tebibyte(), &mut count, &options, &watch).unwrap_err();
+        assert!(matches!(stopped.damage(), Some(UnpackError::OverLimit { .. })), "{stopped}");
+        assert!(count.0 <= limit.0 && count.0 > limit.0 - (8 << 20), "{} bytes", count.0);
+    });
+}
+
+/// As many MiB as rounds, packed on one side of a pipe and unpacked on the other: `cargo xtask campaign pack-stream` sends
+/// 20 GiB.
+#[test]
+fn many_gigabytes_through_pipes_come_back_in_flat_memory() {
+    alone("streams::many_gigabytes_through_pipes_come_back_in_flat_memory", || {
+        let rounds = std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+        let bytes = rounds.unwrap_or(400_u64) << 20;
+        let (got, mut sent) = io::pipe().unwrap();
+        let packing = std::thread::spawn(move || {
+            let recipe = PackOptions { level: Some(1), ..PackOptions::default() }.recipe(None).unwrap();
+            packer(2).pack(Lines::default().take(bytes), &mut sent, &recipe, &PackWatch::default()).map(|done| done.raw)
+        });
+        let mut same = Same { expected: Lines::default(), count: 0, buffer: Vec::new() };
+        let unpacked = packer(2).unpack(got, &mut same, &UnpackOptions::default(), &PackWatch::default());
+        assert_eq!((unpacked.unwrap().raw, same.count), (bytes, bytes));
+        assert_eq!(packing.join().unwrap().unwrap(), bytes);
+    });
+}
+
+/// Runs a test in a process of its own, because other tests of this one hold whole files; its memory must stay flat.
+fn alone(name: &str, test: impl FnOnce()) {
     const ALONE: &str = "PLIMSOLL_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
-        let name = "streams::many_gigabytes_through_a_pipe_take_no_more_memory";
         let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
         assert!(alone.args(["--exact", name]).env(ALONE, "1").status().unwrap().success());
         return;
     }
-    let packer = packer(2);
-    let recipe = PackOptions { level: Some(1), ..PackOptions::default() }.recipe(None).unwrap();
-    let input = Endless(1).take(600 << 20);
-    let summary = packer.pack(input, &mut io::sink(), &recipe, &PackWatch::default()).unwrap();
-    assert_eq!(summary.raw, 600 << 20);
+    test();
     #[cfg(target_os = "linux")]
     {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
         assert!(kib < 400 << 10, "{kib} KiB at the peak");
+    }
+}
+
+/// Numbered lines without an end, different everywhere.
+#[derive(Default)]
+struct Lines {
+    line: u64,
+    left: Vec<u8>,
+}
+
+impl Read for Lines {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left.is_empty() {
+            for _ in 0..1_000 {
+                self.line += 1;
+                let noise = self.line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                self.left.extend(noise.to_le_bytes());
+                self.left.extend(self.line.to_le_bytes());
+                self.left.extend(*b" is the number of this line here");
+            }
+        }
+        let given = into.len().min(self.left.len());
+        into[..given].copy_from_slice(&self.left[..given]);
+        self.left.drain(..given);
+        Ok(given)
+    }
+}
+
+/// Takes only what is expected.
+struct Same {
+    expected: Lines,
+    count: u64,
+    buffer: Vec<u8>,
+}
+
+impl Write for Same {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.resize(bytes.len(), 0);
+        self.expected.read_exact(&mut self.buffer)?;
+        assert!(self.buffer == bytes, "other bytes come back after {}", self.count);
+        self.count += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use plimsoll::{Orchestrator, profile};
 use plimsoll_runtime::telemetry::{Counters, Snapshot};
 
 use super::args::{Common, PackArgs};
+use super::telemetry::{Frame, Telemetry, Times};
 use crate::machine_args::MachineArgs;
 use crate::stop::{Ended, Stop, warn};
 use crate::trace::{self, Trace};
@@ -16,10 +17,18 @@ const SMALL_PACKED: u64 = 64 << 10;
 /// A packer on its devices.
 pub(super) struct Crew {
     packer: Option<Packer>,
-    counters: Option<Counters>,
+    /// Only if somebody wants to know.
+    heard: Option<Heard>,
     names: Vec<String>,
     trace: Trace,
     learns: bool,
+}
+
+/// What listens to the scheduler.
+#[derive(Default)]
+struct Heard {
+    counters: Counters,
+    telemetry: Telemetry,
 }
 
 impl Crew {
@@ -61,14 +70,14 @@ impl Crew {
             let hardware = profile::hardware();
             described = described.profile(profile::file(&hardware).map_err(Stop::failed)?, Some(hardware));
         }
-        let counters = (common.stats || common.json).then(Counters::new);
-        if let Some(counters) = &counters {
-            described = described.listener(counters.listener());
+        let heard = (common.stats || common.json).then(Heard::default);
+        if let Some(Heard { counters, telemetry }) = &heard {
+            described = described.listener(counters.listener()).listener(telemetry.listener());
         }
         let (described, trace) = trace::start(described, common.trace.as_deref(), &opened.names)?;
         let packer = Packer::new(described.build(), PackerOptions { stages });
         let names = opened.names.iter().map(ToString::to_string).collect();
-        Ok(Self { packer: Some(packer), counters, names, trace, learns: with_gpu })
+        Ok(Self { packer: Some(packer), heard, names, trace, learns: with_gpu })
     }
 
     pub(super) fn packer(&self) -> &Packer {
@@ -77,7 +86,12 @@ impl Crew {
 
     /// What was counted so far, if anybody wants to know; and the devices' names.
     pub(super) fn counted(&self) -> Option<(Snapshot, &[String])> {
-        self.counters.as_ref().map(|counters| (counters.snapshot(), &self.names[..]))
+        self.heard.as_ref().map(|heard| (heard.counters.snapshot(), &self.names[..]))
+    }
+
+    /// Where time went, if anybody wants to know.
+    pub(super) fn times(&self, frame: &Frame) -> Option<Times> {
+        self.heard.as_ref().map(|heard| heard.telemetry.times(frame))
     }
 
     /// Slots of all devices.

@@ -8,6 +8,7 @@
 //! | `target.rs` | an output that appears under its name when it is whole |
 //! | `crew.rs` | the devices that the work needs, and no more |
 //! | `progress.rs`, `report.rs` | how far it is; figures at the end |
+//! | `telemetry.rs` | where the slots' time went |
 
 mod args;
 mod crew;
@@ -15,6 +16,7 @@ mod places;
 mod progress;
 mod report;
 mod target;
+mod telemetry;
 
 use std::fs::File;
 use std::io::{self, Write};

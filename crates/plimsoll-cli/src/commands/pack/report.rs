@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::args::Common;
 use super::crew::Crew;
 use super::places::Place;
+use super::telemetry::{Frame, Times};
 use crate::output;
 use crate::stop::{Ended, Stop};
 
@@ -45,23 +46,6 @@ struct RecipeFields {
     block_bytes: usize,
 }
 
-/// Where the slots' time went, in seconds of slots.
-#[derive(Serialize)]
-struct Times {
-    slots: usize,
-    /// In the work itself.
-    compute_seconds: f64,
-    /// Opening sessions and bringing what tasks need.
-    handoff_seconds: f64,
-    /// Slots that had nothing to do: no input, or no room for output, or the end.
-    starved_seconds: f64,
-    /// In the scheduler's lock, by a sample of it.
-    administration_seconds: f64,
-    /// Tasks that waited for a slot, half of them at most so long.
-    queue_wait_p50_ms: Option<f64>,
-    refusals: u64,
-}
-
 #[derive(Serialize)]
 struct RungFields {
     device: String,
@@ -71,6 +55,8 @@ struct RungFields {
     run_seconds: f64,
     run_p50_ms: Option<f64>,
     run_p95_ms: Option<f64>,
+    /// Its tasks waited for a slot, half of them at most so long.
+    queue_wait_p50_ms: Option<f64>,
 }
 
 impl Report {
@@ -159,11 +145,16 @@ impl Report {
                 ("compute", time.compute_seconds),
                 ("hand-off", time.handoff_seconds),
                 ("starved", time.starved_seconds),
+                ("tail", time.tail_seconds),
                 ("administration", time.administration_seconds),
             ] {
                 table.add_row([Cell::new(what), Cell::new(format!("{seconds:.3}")), Cell::new(share(seconds))]);
             }
             table.lines().for_each(|line| anstream::eprintln!("{}", line.trim_end()));
+            eprintln!(
+                "tasks waited {:.3} s in all for a slot; {} refusals; {} batches of {:.1} tasks, at most {}",
+                time.queue_wait_seconds, time.refusals, time.batches, time.batch_mean, time.batch_max
+            );
         }
         let mut table = output::table(&[
             ("DEVICE", Left),
@@ -172,6 +163,7 @@ impl Report {
             ("FAILED", Right),
             ("P50", Right),
             ("P95", Right),
+            ("WAITED", Right),
         ]);
         let span = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| Nanos((ms * 1e6) as u64).to_string());
         for rung in &self.rungs {
@@ -182,6 +174,7 @@ impl Report {
                 Cell::new(rung.failed),
                 Cell::new(span(rung.run_p50_ms)),
                 Cell::new(span(rung.run_p95_ms)),
+                Cell::new(span(rung.queue_wait_p50_ms)),
             ]);
         }
         table.lines().for_each(|line| anstream::eprintln!("{}", line.trim_end()));
@@ -190,22 +183,10 @@ impl Report {
 
 fn counted(crew: &Crew, seconds: f64) -> (Option<Times>, Vec<RungFields>) {
     let Some((snapshot, names)) = crew.counted() else { return (None, Vec::new()) };
-    let ms = |span: Option<Nanos>| span.map(|span| span.as_secs_f64() * 1e3);
-    let sum = |of: fn(&plimsoll_runtime::telemetry::RungCounts) -> Nanos| -> f64 {
-        snapshot.rungs.iter().map(|rung| of(rung).as_secs_f64()).sum()
-    };
-    let (compute, handoff) = (sum(|rung| rung.run), sum(|rung| rung.open + rung.bring));
     let lock = crew.packer().orchestrator().lock_times();
-    let slots = crew.slots().max(1);
-    let times = Times {
-        slots,
-        compute_seconds: compute,
-        handoff_seconds: handoff,
-        starved_seconds: (seconds * slots as f64 - compute - handoff).max(0.0),
-        administration_seconds: lock.mean().unwrap_or_default().as_secs_f64() * lock.taken as f64,
-        queue_wait_p50_ms: ms(snapshot.queue_wait.p50),
-        refusals: snapshot.tasks.failed,
-    };
+    let administration_seconds = lock.mean().unwrap_or_default().as_secs_f64() * lock.taken as f64;
+    let times = crew.times(&Frame { slots: crew.slots().max(1), elapsed_seconds: seconds, administration_seconds });
+    let ms = |span: Option<Nanos>| span.map(|span| span.as_secs_f64() * 1e3);
     let rung = |counts: &plimsoll_runtime::telemetry::RungCounts| RungFields {
         device: names.get(counts.device.index()).cloned().unwrap_or_default(),
         rung: counts.rung.to_owned(),
@@ -214,6 +195,7 @@ fn counted(crew: &Crew, seconds: f64) -> (Option<Times>, Vec<RungFields>) {
         run_seconds: counts.run.as_secs_f64(),
         run_p50_ms: ms(counts.run_time.p50),
         run_p95_ms: ms(counts.run_time.p95),
+        queue_wait_p50_ms: ms(counts.queue_wait.p50),
     };
-    (Some(times), snapshot.rungs.iter().map(rung).collect())
+    (times, snapshot.rungs.iter().map(rung).collect())
 }

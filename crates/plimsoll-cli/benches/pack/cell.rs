@@ -1,0 +1,98 @@
+//! One input at one level on every side, both ways.
+
+use std::fs;
+use std::path::Path;
+
+use crate::process::{self, Measured};
+use crate::sides::Side;
+use crate::summary::{Cell, Summary};
+
+/// Processor time is counted in steps of 10 ms: less than this many of them is no figure.
+const CPU_SECONDS_MIN: f64 = 0.05;
+
+/// Where it is measured, and with what.
+pub(crate) struct Place<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) input: &'a Path,
+    pub(crate) kind: &'static str,
+    pub(crate) size: usize,
+}
+
+#[derive(Clone, Default)]
+struct Best {
+    packed: u64,
+    pack: Option<Measured>,
+    unpack: Option<Measured>,
+}
+
+pub(crate) fn measure(place: &Place<'_>, level: i32, sides: &[Side], rounds: usize, summary: &mut Summary) {
+    let mut best = vec![Best::default(); sides.len()];
+    for _ in 0..rounds {
+        for (side, best) in sides.iter().zip(&mut best) {
+            best.round(place, side, level);
+        }
+    }
+    println!("{}, {} bytes, level {level}", place.kind, place.size);
+    println!(
+        "  {:<14} {:>9} {:>10} {:>10} {:>9} {:>12} {:>10} {:>9}",
+        "SIDE", "RATIO", "PACK MB/S", "MB/CPU S", "PEAK MIB", "UNPACK MB/S", "MB/CPU S", "PEAK MIB"
+    );
+    for (side, best) in sides.iter().zip(&best) {
+        best.print(place, side.name);
+        best.add(place, side.name, level, summary);
+    }
+}
+
+impl Best {
+    fn round(&mut self, place: &Place<'_>, side: &Side, level: i32) {
+        let (packed, back) = (place.folder.join("packed"), place.folder.join("back"));
+        keep_best(&mut self.pack, process::measure(side.pack(place.input, &packed, level)));
+        keep_best(&mut self.unpack, process::measure(side.unpack(&packed, &back)));
+        assert!(is_same(&back, place.input), "{} gives other bytes", side.name);
+        self.packed = fs::metadata(&packed).map_or(1, |file| file.len());
+    }
+
+    fn ratio(&self, size: usize) -> f64 {
+        size as f64 / self.packed.max(1) as f64
+    }
+
+    fn print(&self, place: &Place<'_>, name: &str) {
+        let (Some(pack), Some(unpack)) = (&self.pack, &self.unpack) else { return };
+        let mb = place.size as f64 / 1e6;
+        let mib = |measured: &Measured| measured.peak_bytes as f64 / f64::from(1 << 20);
+        let per_cpu = |measured: &Measured| match measured.cpu_seconds {
+            seconds if seconds < CPU_SECONDS_MIN => "-".to_owned(),
+            seconds => format!("{:.1}", mb / seconds),
+        };
+        println!(
+            "  {name:<14} {:>9.3} {:>10.1} {:>10} {:>9.1} {:>12.1} {:>10} {:>9.1}",
+            self.ratio(place.size),
+            mb / pack.seconds,
+            per_cpu(pack),
+            mib(pack),
+            mb / unpack.seconds,
+            per_cpu(unpack),
+            mib(unpack)
+        );
+    }
+
+    fn add(&self, place: &Place<'_>, name: &'static str, level: i32, summary: &mut Summary) {
+        let (Some(pack), Some(unpack)) = (&self.pack, &self.unpack) else { return };
+        let cell = Cell { kind: place.kind, size: place.size, level };
+        let speed = |measured: &Measured| place.size as f64 / 1e6 / measured.seconds;
+        summary.add(name, cell, "ratio", self.ratio(place.size));
+        summary.add(name, cell, "pack speed", speed(pack));
+        summary.add(name, cell, "unpack speed", speed(unpack));
+    }
+}
+
+/// The quicker of the two.
+pub(crate) fn keep_best(best: &mut Option<Measured>, measured: Measured) {
+    if best.as_ref().is_none_or(|best| measured.seconds < best.seconds) {
+        *best = Some(measured);
+    }
+}
+
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
+}
