@@ -76,12 +76,6 @@ pub(crate) const ALL: &[Step] = &[
         own_target: Some("loom"),
         ..PLAIN
     },
-    Step {
-        name: "counts",
-        what: "no more instructions a task than the baseline says",
-        arguments: &["run", "--quiet", "--package", "xtask", "--", "instructions", "--check"],
-        ..PLAIN
-    },
 ];
 
 const PLAIN: Step = Step {
@@ -193,6 +187,6 @@ mod tests {
     #[test]
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let refused = choose(&["fmt", "tests"]).map(|_| ()).unwrap_err();
-        assert_eq!(refused, "there is no step 'tests'; the steps are fmt, clippy, test, outside, doc, loom, counts");
+        assert_eq!(refused, "there is no step 'tests'; the steps are fmt, clippy, test, outside, doc, loom");
     }
 }

@@ -64,10 +64,11 @@ fn the_bytes_are_the_same_for_1_2_and_8_threads() {
     }
 }
 
-/// Ten runs of each mix on each number of threads: where a block runs and when is never seen in the bytes.
+/// Where a block runs and when is never seen in the bytes. Ten runs where the scheduler is free to choose; where it is not,
+/// two.
 #[test]
-fn every_mix_on_every_number_of_threads_gives_the_same_bytes_ten_times() {
-    let raw = mixed(400_000, 63);
+fn every_mix_on_every_number_of_threads_gives_the_same_bytes_each_time() {
+    let raw = mixed(200_000, 63);
     let (auto, cpu, gpu) = (StageChoice::Auto, StageChoice::Cpu, StageChoice::Gpu);
     for (format, filter) in [(Format::Zstd, Some("shuffle:u32")), (Format::Gzip, None)] {
         let options = PackOptions { block: Some(Bytes(64 << 10)), ..staged(format, filter) };
@@ -75,7 +76,7 @@ fn every_mix_on_every_number_of_threads_gives_the_same_bytes_ten_times() {
         for threads in [1, 2, 8] {
             for (filter, find, code) in [(auto, auto, auto), (gpu, gpu, gpu), (cpu, gpu, cpu), (gpu, cpu, gpu)] {
                 let packer = on(devices(threads), Stages { filter, find, code });
-                for run in 0..10 {
+                for run in 0..if find == auto { 10 } else { 2 } {
                     let got = pack(&packer, &options, &raw);
                     assert!(got == expected, "{format}: {filter:?} {find:?} {code:?}, {threads} threads, run {run}");
                 }
