@@ -55,7 +55,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 The scheduler knows every cost beforehand. With --unknown it also plays knowing what each kind takes on average, as an \
 earlier run learnt it, and knowing nothing: the graph's kinds are then its workloads, and it learns on the way. The bound is what no schedule can beat: the larger of all work spread perfectly, and the longest chain \
-with each task at its faster side. Times are simulated; only the decision time is real.
+with each task at its faster side. Times are simulated; only the time for deciding, of each task, is real.
 
 Examples:
   plimsoll sim replay --graph crates/plimsoll-testkit/graphs/cholesky10.tsv --cpu 2 --gpu 3
@@ -242,10 +242,10 @@ impl Report {
                 row.graph.clone(),
                 row.platform().to_string(),
                 row.tasks.to_string(),
-                format!("{:.2} ms", row.makespan_us / 1e3),
-                format!("{:.2} ms", row.lower_bound_us / 1e3),
+                format!("{:.1} ms", row.makespan_us / 1e3),
+                format!("{:.1} ms", row.lower_bound_us / 1e3),
                 format!("{:.3}", row.ratio),
-                format!("{:.1} µs/task", row.decision_ns_per_task / 1e3),
+                format!("{:.1} µs", row.decision_ns_per_task / 1e3),
             ];
             let played = [row.ratio_learnt, row.ratio_unknown].into_iter().flatten();
             cells.splice(6..6, played.map(|ratio| format!("{ratio:.3}")));
