@@ -175,7 +175,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn started(at: u64) -> Event {
-        let (task, bytes) = (TaskId::default(), Bytes(0));
+        let (task, bytes) = (TaskId(0), Bytes(0));
         let waited = Nanos(SECOND / 10);
         let what = What::Started {
             task,
@@ -193,8 +193,8 @@ mod tests {
 
     fn ran(at: u64, seconds: u64) -> Event {
         let what = What::Ran {
-            task: TaskId::default(),
-            workload: WorkloadId::default(),
+            task: TaskId(0),
+            workload: WorkloadId(0),
             rung: "cpu",
             device: CPU,
             units: 1,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn failed(fault: FaultKind) -> Event {
-        let what = What::AttemptFailed { task: TaskId::default(), rung: "cpu", device: CPU, fault };
+        let what = What::AttemptFailed { task: TaskId(0), rung: "cpu", device: CPU, fault };
         Event { at: Moment(0), what }
     }
 
