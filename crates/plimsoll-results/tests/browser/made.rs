@@ -106,6 +106,7 @@ fn file(reference: &ReferenceImage, series: &str, skill: f64, rate: f64) -> Repo
         error: None,
         heat_map: reference.picture.as_ref().map(|whole| distance(whole, &picture)),
         picture: Some(picture),
+        detail: None,
     }
 }
 
