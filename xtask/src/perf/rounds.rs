@@ -49,7 +49,7 @@ struct Course<'a> {
 
 impl<'a> Course<'a> {
     fn new(row: &'a Row, input: PathBuf, folder: &'a Path) -> Self {
-        let peer = row.peer.filter(|peer| is_installed(peer));
+        let peer = row.peer.filter(is_installed);
         let compared = |reads: &Reads| Compared {
             row: row.name.to_owned(),
             figure: reads.figure(),
