@@ -198,7 +198,8 @@ impl Args {
             HeatMapFolder::open(folder)?;
         }
         if let Some(path) = &self.report {
-            report::check(path).map_err(|error| Stop::failed_with_causes(&error))?;
+            let elsewhere = "plimsoll score … --report report.html";
+            report::check(path).map_err(|error| Stop::failed_with_causes(&error).with_next(elsewhere))?;
         }
         if self.output.is_none() && format == Some(Format::Parquet) {
             return Err(Stop::usage("parquet is written to a file; name it with --output"));

@@ -83,10 +83,11 @@ fn parse_noise(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Ended {
+    let platforms = platforms(args)?;
     let mut rows = Vec::new();
     for (name, graph) in graphs(args)? {
-        for platform in platforms(args)? {
-            rows.push(Row::play(args, &name, &graph, platform)?);
+        for platform in &platforms {
+            rows.push(Row::play(args, &name, &graph, *platform)?);
         }
     }
     let report = Report::new(args, rows);
@@ -261,7 +262,7 @@ impl Report {
             draws => format!(", costs drawn {draws} times with a spread of {}", self.noise),
         };
         let unknown = self.geometric_mean_learnt.zip(self.geometric_mean_unknown).map(|(learnt, unknown)| {
-            format!(" with costs known, {learnt:.3} as an earlier run learnt them, {unknown:.3} with none known")
+            format!(" with costs known,\n{learnt:.3} as an earlier run learnt them, {unknown:.3} with none known")
         });
         let worst = self.graphs.iter().max_by(|a, b| a.worst_ratio().total_cmp(&b.worst_ratio()));
         let worst = worst
