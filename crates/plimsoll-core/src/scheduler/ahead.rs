@@ -306,7 +306,8 @@ impl<H: Host> Scheduler<H> {
         };
         let queued: Vec<TaskId> = tasks.iter().copied().filter(is_queued).collect();
         for &task in &queued {
-            self.dequeue(task);
+            // Where it stood, others may have waited for it alone.
+            self.leave_queue(task);
         }
         let tries = self.give_steps(now, tasks, &plan);
         let (first, rest): (Vec<TaskId>, Vec<TaskId>) = queued.into_iter().partition(|task| tries.contains(task));

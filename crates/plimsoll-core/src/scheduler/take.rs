@@ -204,10 +204,10 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Whether a task was passed over so often that its device must wait for it. Waiting would not help one whose memory
-    /// others hold: for that `memory_wait_max` is the limit.
+    /// others hold, or values whose readers may stand behind it: for that `memory_wait_max` is the limit.
     fn is_starving(&self, device: DeviceId, task: TaskId) -> bool {
         let passed_over = self.tasks.get(task).is_some_and(|state| state.bypassed >= BYPASS_MAX);
-        passed_over && !self.is_held_by_others(device, self.queued_bytes(task))
+        passed_over && !self.is_held_by_others(device, self.queued_bytes(task) + self.ledger.values(device))
     }
 
     /// Counts, for the tasks before this one, that it went first.

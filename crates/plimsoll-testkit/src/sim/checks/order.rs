@@ -102,7 +102,8 @@ impl OrderWatch {
                     "order: {device} started task {job} ({second:?}) although task {other} ({first:?}) comes first and fits"
                 ));
             }
-            if bytes <= world.core().ledger().line(device) - world.core().ledger().lasting(device) {
+            let ledger = world.core().ledger();
+            if bytes <= ledger.line(device) - ledger.lasting(device) - ledger.values(device) {
                 passes.unfair += 1;
                 if passes.unfair > BYPASS_MAX {
                     return Err(format!("bypass: task {other} was passed over {} times on {device}", passes.unfair));

@@ -69,15 +69,18 @@ impl World {
     /// A job was taken in whose value is claimed: each of its readers has a handle from now on.
     pub(super) fn claim_value(&mut self, job: usize) -> Result<(), String> {
         let Some(value) = self.value_of(job).filter(|_| self.tasks[job].spec.is_claimed) else { return Ok(()) };
-        let readers = self.tasks[job].readers.clone();
-        (1..readers.len()).for_each(|_| self.scheduler.share_value(value));
-        self.tasks[job].value = Some((value, readers.len()));
-        for reader in readers {
+        let mut wanted = self.tasks[job].readers.clone();
+        wanted.retain(|&reader| self.tasks[reader].end.is_none());
+        (1..wanted.len()).for_each(|_| self.scheduler.share_value(value));
+        self.tasks[job].value = Some((value, wanted.len().max(1)));
+        if wanted.is_empty() {
+            self.give_up_value(job);
+        }
+        for reader in wanted {
             let is_named = |maker: &usize| self.tasks[*maker].value.is_some();
-            match self.tasks[reader].end {
-                Some(_) => self.give_up_value(job),
-                None if self.tasks[reader].takes.iter().all(is_named) => self.hand_in_reader(reader)?,
-                None => {}
+            // What came of one may have ended the others.
+            if self.tasks[reader].end.is_none() && self.tasks[reader].takes.iter().all(is_named) {
+                self.hand_in_reader(reader)?;
             }
         }
         Ok(())
