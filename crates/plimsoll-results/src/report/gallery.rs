@@ -8,13 +8,13 @@ use super::{HeatMap, Picture, Report, data_uri, shrink};
 pub(crate) const ROWS_WITH_PICTURES_MAX: usize = 400;
 
 /// The longer side of a picture.
-pub(crate) const PICTURE_SIDE: Sides = Sides { max: 640, min: 160, pixels: 10 << 20 };
+pub(crate) const PICTURE_SIDE: Sides = Sides { max: 640, min: 160, pixels: 8 << 20 };
 
 /// The longer side of a heat map, which shows single pixels when it is enlarged.
-pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 160, pixels: 8 << 20 };
+pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 160, pixels: 6 << 20 };
 
 /// The sides of a part that is shown pixel by pixel.
-pub(crate) const DETAIL_SIDE: Sides = Sides { max: 320, min: 96, pixels: 6 << 20 };
+pub(crate) const DETAIL_SIDE: Sides = Sides { max: 320, min: 96, pixels: 4 << 20 };
 
 pub(crate) struct Sides {
     pub(crate) max: u32,
@@ -154,9 +154,9 @@ mod tests {
 
     #[test]
     fn many_pictures_are_small_ones() {
-        assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 647, 160, 160]);
-        assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [640, 256, 161]);
-        assert_eq!([2, 200, 800].map(|count| DETAIL_SIDE.among(count)), [320, 177, 96]);
+        assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 560, 160, 160]);
+        assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [640, 228, 160]);
+        assert_eq!([2, 200, 800].map(|count| DETAIL_SIDE.among(count)), [320, 144, 96]);
     }
 
     #[test]
