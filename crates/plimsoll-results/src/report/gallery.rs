@@ -11,7 +11,7 @@ pub(crate) const ROWS_WITH_PICTURES_MAX: usize = 400;
 pub(crate) const PICTURE_SIDE: Sides = Sides { max: 640, min: 160, pixels: 8 << 20 };
 
 /// The longer side of a heat map, which shows single pixels when it is enlarged.
-pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 160, pixels: 6 << 20 };
+pub(crate) const HEAT_MAP_SIDE: Sides = Sides { max: 768, min: 160, pixels: 7_700_000 };
 
 /// The sides of a part that is shown pixel by pixel.
 pub(crate) const DETAIL_SIDE: Sides = Sides { max: 320, min: 96, pixels: 4 << 20 };
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn many_pictures_are_small_ones() {
-        assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 560, 160, 160]);
+        assert_eq!([1, 20, 400, 100_000].map(|count| HEAT_MAP_SIDE.among(count)), [768, 620, 160, 160]);
         assert_eq!([1, 160, 400].map(|count| PICTURE_SIDE.among(count)), [640, 228, 160]);
         assert_eq!([2, 200, 800].map(|count| DETAIL_SIDE.among(count)), [320, 144, 96]);
     }
