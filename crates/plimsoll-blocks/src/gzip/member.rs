@@ -34,8 +34,8 @@ impl MemberPacker {
         Ok(Self { compressor, small_level: None, small: None, stored })
     }
 
-    /// For members of ours: a level packs about as well as zlib's of that number does, mostly better. From the usual ones on that is
-    /// the library's next (2 MiB of text at 6: 593,729 bytes in 101 ms of processor time, pigz 607,176 in 170; at 9: 550,346
+    /// For members of ours: a level packs about as well as zlib's of that number does, mostly better. From the usual ones
+    /// on that is the library's next (2 MiB of text at 6: 593,729 bytes in 101 ms of processor time, pigz 607,176 in 170; at 9: 550,346
     /// in 420 ms, pigz 576,326 in 532).
     pub(crate) fn like_zlib(level: i32) -> Result<Self, String> {
         if level < USUAL {
