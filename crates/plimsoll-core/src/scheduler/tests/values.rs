@@ -370,3 +370,16 @@ fn a_value_that_was_promised_and_not_wanted_any_more_is_not_kept() {
     scheduler.share_value(value);
     assert_eq!(scheduler.values(), 0, "its maker has ended");
 }
+
+/// What holds its memory goes when a reader has run, and that may stand behind it: to wait for it would be to wait for ever.
+#[test]
+fn a_device_does_not_stand_still_for_a_task_whose_memory_values_hold() {
+    let (mut scheduler, spec) = box_of_three();
+    scheduler.submit(NOW, TaskSpec { ladder: leaves(600), ..only(GPU, &spec) }, ()).unwrap();
+    run_on(&mut scheduler, GPU);
+    let large = Ladder::from(vec![Rung::new("any", Place::Anywhere, Footprint::task(Bytes(500)))]);
+    let large = scheduler.submit(NOW, TaskSpec { ladder: large, ..only(GPU, &spec) }, ()).unwrap();
+    scheduler.tasks.get_mut(large).expect("it waits").bypassed = u16::MAX;
+    let small = scheduler.submit(NOW, TaskSpec { ladder: leaves(0), ..only(GPU, &spec) }, ()).unwrap();
+    assert_eq!(scheduler.take(NOW, GPU).map(|run| run.task), Some(small));
+}
