@@ -314,6 +314,7 @@ impl<H: Host> Scheduler<H> {
         for task in first.into_iter().chain(rest) {
             self.place(now, task);
         }
+        self.went_elsewhere(now);
     }
 
     /// Gives each task its device and its place in the order. Tells which are to try what nobody has tried.

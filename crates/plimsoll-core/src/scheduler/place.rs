@@ -105,6 +105,12 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// Tasks have left a queue without having run: a grant may have waited only so that they would fit beside it.
+    #[inline]
+    pub(super) fn went_elsewhere(&mut self, now: Moment) {
+        self.offer_memory_to_grants(now);
+    }
+
     /// Nobody can take it now. If somebody may later it waits for that; otherwise it ends with every reason.
     fn strand_or_end(&mut self, now: Moment, task: TaskId) {
         if self.lift_yield(task) {

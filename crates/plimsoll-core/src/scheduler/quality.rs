@@ -63,6 +63,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.dequeue(task);
         self.place_as(now, task, &chosen);
+        self.went_elsewhere(now);
         true
     }
 }

@@ -149,7 +149,7 @@ impl<H: Host> Scheduler<H> {
             session
         };
         self.return_leases(run, &state, session, held_state);
-        self.return_values(now, &state);
+        self.return_values(&state);
         let (finished, rest) = state.tasks.split_at(done.min(state.tasks.len()));
         let counted = if is_distrusted { 0 } else { self.still_run(finished, run) };
         self.learn_moves(state.device, &moves);
@@ -426,8 +426,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.end_without_result(now, task, error);
         if was_queued {
-            // A grant may have waited only so that this task would fit beside it.
-            self.offer_memory_to_grants(now);
+            self.went_elsewhere(now);
         }
         true
     }

@@ -273,6 +273,7 @@ impl<H: Host> Scheduler<H> {
         if let Some(state) = self.tasks.get_mut(task) {
             state.moved_at = Some(now);
         }
+        self.went_elsewhere(now);
         true
     }
 
@@ -311,7 +312,9 @@ impl<H: Host> Scheduler<H> {
         self.leave_queue(task);
         self.enqueue(now, task, choice);
         self.note(now, || What::Moved { task, from, to: thief });
-        self.start(now, task)
+        let started = self.start(now, task);
+        self.went_elsewhere(now);
+        started
     }
 
     /// What the task would cost here and by how much it would be done sooner, if it would.

@@ -254,9 +254,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// A run is over: it has its values in hand no more.
-    pub(super) fn return_values(&mut self, now: Moment, run: &Run) {
-        let mut is_freed = false;
+    /// A run is over: it has its values in hand no more. Settling offers what that frees to grants.
+    pub(super) fn return_values(&mut self, run: &Run) {
         for lease in &run.reads {
             let Some(lent) = self.values.lent.get_mut(lease) else { continue };
             lent.runs -= 1;
@@ -268,11 +267,7 @@ impl<H: Host> Scheduler<H> {
             if is_gone {
                 self.give_back(*lease);
                 self.wakes = self.wakes.with(device);
-                is_freed = true;
             }
-        }
-        if is_freed {
-            self.memory_freed(now);
         }
     }
 

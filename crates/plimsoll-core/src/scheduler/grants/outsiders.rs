@@ -266,6 +266,16 @@ mod tests {
         assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO, "whose 30 fell?");
     }
 
+    /// 30 are given back of which 20 were used, beside 10 that were given up on. Those 10 are freed late: of the 30, 10 must
+    /// be free whoever freed them, as only 20 are in use.
+    #[test]
+    fn no_more_is_in_use_than_others_hold() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(30), Bytes(40), Bytes::ZERO);
+        seen.give_up(Bytes(10), Bytes(30));
+        assert_eq!(seen.read(others(20), Bytes(30), Bytes(30)), Bytes(10));
+    }
+
     #[test]
     fn what_this_process_holds_is_nobody_elses() {
         let memory = Memory { capacity: Bytes(100), free: Bytes(40), ours: Bytes::ZERO, resident: Some(Bytes(50)) };

@@ -309,3 +309,46 @@ fn who_waits_for_a_session_that_does_not_come_back_ends_with_it() {
     );
     scheduler.check_invariants().unwrap();
 }
+
+#[test]
+fn a_session_that_is_low_enough_already_stays_where_it_is() {
+    let (mut scheduler, spec) = held();
+    assert!(!scheduler.recall_hold(NOW, HELD, "depth 1"), "no task has said which rungs there are");
+    let low = TaskSpec { rung: Some("depth 1"), ..spec };
+    let tasks = submit(&mut scheduler, &low, 2);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    assert!(scheduler.recall_hold(NOW, HELD, "depth 1"));
+    let next = take(&mut scheduler, GPU);
+    assert_eq!((next.task, next.leaves), (tasks[1], false));
+}
+
+#[test]
+fn a_session_that_has_left_is_given_out_to_be_closed() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 2);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    assert!(scheduler.recall_hold(NOW, HELD, "cpu"));
+    let leave = take(&mut scheduler, GPU);
+    assert!(leave.leaves && scheduler.drain_discards().sessions.is_empty());
+    end(&mut scheduler, &leave, None);
+    assert_eq!(scheduler.drain_discards().sessions.len(), 1);
+}
+
+/// The device was opened anew while the first task ran: what that made belongs to a device that is no more.
+#[test]
+fn a_session_of_a_device_that_was_lost_meanwhile_is_not_gone_on_with() {
+    let (mut scheduler, spec) = held();
+    submit(&mut scheduler, &spec, 1);
+    let first = take(&mut scheduler, GPU);
+    let free = TaskSpec { sequence: None, holds: false, rung: Some("depth 1"), ..spec.clone() };
+    submit(&mut scheduler, &free, 1);
+    let other = take(&mut scheduler, GPU);
+    end(&mut scheduler, &other, lost());
+    scheduler.device_opened(NOW, GPU);
+    end(&mut scheduler, &first, None);
+    submit(&mut scheduler, &spec, 1);
+    let next = scheduler.take(NOW, GPU);
+    assert!(next.is_none_or(|run| matches!(run.session, SessionTurn::Open(_))));
+}

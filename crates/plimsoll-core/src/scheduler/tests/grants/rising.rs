@@ -101,3 +101,16 @@ fn the_more_urgent_rises_first() {
     scheduler.tick(Moment(3 + PAUSE));
     assert_eq!(heard(&mut scheduler), ["grant 2 may rise to 0"]);
 }
+
+/// "Never" is only what is more than the device has; all of it may be free later.
+#[test]
+fn a_step_that_does_not_fit_says_whether_it_ever_will() {
+    for (wanted, ever) in [(1_000, true), (1_001, false)] {
+        let mut scheduler = three_gpus();
+        scheduler.lease(Moment(1), &[(A, Bytes(1))]).unwrap();
+        let spec = GrantSpec::new(GrantOwner::Caller, vec![rung(&[(A, wanted)]), rung(&[(B, 10)])]);
+        let id = ask(&mut scheduler, 2, spec);
+        let Err(StepError::DoesNotFit(short)) = scheduler.begin_step(Moment(3), id, 0) else { panic!("1 is in use") };
+        assert_eq!(short.may_pass(), ever, "{short}");
+    }
+}

@@ -321,3 +321,50 @@ fn a_grant_that_left_room_for_a_task_is_given_when_that_is_cancelled() {
     scheduler.cancel(Moment(4), task);
     assert_eq!(phase(&scheduler, id), Some(GrantPhase::Held));
 }
+
+/// A driver may give less than it once did: waiting for what it no longer has would never end.
+#[test]
+fn who_waits_for_more_than_a_device_has_by_now_is_refused() {
+    let mut scheduler = three_gpus();
+    ask(&mut scheduler, 1, on_a(&[600]));
+    ask(&mut scheduler, 2, on_a(&[900]));
+    ask(&mut scheduler, 3, on_a(&[950, 450]));
+    let smaller = crate::line::Memory { capacity: Bytes(800), free: Bytes(800), ..Default::default() };
+    scheduler.set_memory(Moment(4), A, smaller);
+    let news = heard(&mut scheduler);
+    assert!(matches!(&news[..], [_, refused] if refused.starts_with("grant 2 is refused")), "{news:?}");
+}
+
+/// Its memory would have been taken from under a task that came first; that task is stolen, and nobody waits any more.
+#[test]
+fn who_waited_for_a_task_that_was_stolen_is_given_its_bytes() {
+    let mut scheduler = three_gpus();
+    let small = spec(&mut scheduler, on_gpu(100));
+    let (on_a_only, on_both) = (crate::DeviceSet::only(A), crate::DeviceSet::only(A).with(B));
+    for device in [A, B] {
+        scheduler.teach(small.workload, "gpu", device, 10, Nanos::millis(10));
+    }
+    let runs: Vec<_> = (0..2)
+        .map(|_| {
+            scheduler.submit(Moment(1), TaskSpec { devices: on_a_only, ..small.clone() }, ()).unwrap();
+            start(&mut scheduler, Moment(1), A.0)
+        })
+        .collect();
+    let large = TaskSpec { ladder: on_gpu(500), ..small.clone() };
+    let blocked: Vec<_> = (0..2)
+        .map(|_| {
+            let run = TaskSpec { devices: crate::DeviceSet::only(B), ..small.clone() };
+            scheduler.submit(Moment(1), run, ()).unwrap();
+            start(&mut scheduler, Moment(1), B.0)
+        })
+        .collect();
+    scheduler.submit(Moment(1), TaskSpec { devices: on_both, ..large }, ()).unwrap();
+    let queued_on = [A, B].into_iter().find(|device| scheduler.queued(*device).next().is_some()).expect("it waits");
+    let (thief, freed) = if queued_on == A { (B, &blocked) } else { (A, &runs) };
+    let waits = GrantSpec::new(GrantOwner::Caller, vec![rung(&[(queued_on, 700)])]);
+    ask(&mut scheduler, 2, waits);
+    assert!(heard(&mut scheduler).is_empty(), "the task that came first would not fit beside it");
+    freed.iter().for_each(|run| settle(&mut scheduler, Moment(3), run, None));
+    assert!(scheduler.take(Moment(3), thief).is_some(), "it is stolen");
+    assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
+}
