@@ -20,8 +20,8 @@ pub(super) struct GrantWatch {
 enum Seen {
     Waits,
     Held,
-    Recalled { until: Moment },
-    Overdue,
+    Recalled { to: Option<u8>, until: Moment },
+    Overdue { to: Option<u8> },
     Left,
     Over,
 }
@@ -143,8 +143,10 @@ impl GrantWatch {
 
     /// An owner whose time is over is told, at most a round of the watchdog late.
     fn told_in_time(&self, world: &World) -> Result<(), String> {
-        let forgotten =
-            self.seen.iter().find(|(_, seen)| matches!(seen, Seen::Recalled { until } if world.now() > *until + ROUND));
+        let forgotten = self
+            .seen
+            .iter()
+            .find(|(_, seen)| matches!(seen, Seen::Recalled { until, .. } if world.now() > *until + ROUND));
         match forgotten {
             Some((grant, _)) => Err(format!("grants: nobody told the owner of {grant} that its time is over")),
             None => Ok(()),
@@ -171,14 +173,20 @@ impl GrantWatch {
 
 /// What becomes of a grant by an edge; `None` if that edge cannot be.
 fn next_state(before: Option<Seen>, at: Moment, edge: GrantEdge) -> Option<Seen> {
-    let is_held = matches!(before, Some(Seen::Held | Seen::Recalled { .. } | Seen::Overdue));
+    let is_held = matches!(before, Some(Seen::Held | Seen::Recalled { .. } | Seen::Overdue { .. }));
     match edge {
         GrantEdge::Asked { .. } => before.is_none().then_some(Seen::Waits),
         GrantEdge::Given { .. } => (before == Some(Seen::Waits)).then_some(Seen::Held),
-        GrantEdge::Recalled { until, .. } => is_held.then_some(Seen::Recalled { until }),
-        GrantEdge::Overdue => matches!(before, Some(Seen::Recalled { until }) if until <= at).then_some(Seen::Overdue),
-        // How far it was asked to go is not told here: until it is recalled again it counts as held.
-        GrantEdge::Stepped { .. } => is_held.then_some(Seen::Held),
+        GrantEdge::Recalled { to, until } => is_held.then_some(Seen::Recalled { to, until }),
+        GrantEdge::Overdue => match before {
+            Some(Seen::Recalled { to, until }) if until <= at => Some(Seen::Overdue { to }),
+            _ => None,
+        },
+        GrantEdge::Stepped { rung } => match before {
+            // It has not gone as far as it was asked to.
+            Some(Seen::Recalled { to, .. } | Seen::Overdue { to }) if to.is_none_or(|to| rung < to) => before,
+            _ => is_held.then_some(Seen::Held),
+        },
         GrantEdge::MayRise { .. } => before.filter(|seen| *seen == Seen::Held),
         GrantEdge::Left => is_held.then_some(Seen::Left),
         // Of a grant that stepped down, or of one that has left.
