@@ -40,7 +40,7 @@ pub enum UnpackError {
         needs: String,
     },
     /// It gives more than the caller wants at most.
-    #[error("gives more than {limit}; raise --limit if that is meant")]
+    #[error("gives more than {limit}; raise the limit if that is meant")]
     OverLimit {
         /// What the caller wants at most.
         limit: Bytes,

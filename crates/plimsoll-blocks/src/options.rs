@@ -119,7 +119,7 @@ pub enum OptionsError {
         format: Format,
     },
     /// The stages do not write BGZF.
-    #[error("BGZF is written by the library only; leave --method staged out, or write plain gzip")]
+    #[error("BGZF is written by the library only; choose that method, or write plain gzip")]
     StagedBgzf,
 }
 

@@ -77,8 +77,7 @@ impl Stop {
 
     /// An error and what caused it.
     pub(crate) fn failed_with_causes(error: &dyn Error) -> Self {
-        let causes = iter::successors(error.source(), |&cause| cause.source());
-        Self::failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+        Self::failed(with_causes(error))
     }
 
     /// The same with a command that helps.
@@ -92,6 +91,12 @@ impl Stop {
             | Self::Usage { .. } => self,
         }
     }
+}
+
+/// An error and what caused it, in one sentence.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// An error of writing to stdout.

@@ -78,7 +78,7 @@ pub enum DecodeError {
     #[error(transparent)]
     Refused(#[from] MakeImageError),
     /// The system has no memory left: free some, or read fewer images at once.
-    #[error("no memory for {bytes} bytes; free some, or score fewer images at once (--jobs)")]
+    #[error("no memory for {bytes} bytes; free some, or load fewer images at once")]
     OutOfMemory {
         /// What was asked for.
         bytes: u64,

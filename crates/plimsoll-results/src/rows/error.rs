@@ -12,14 +12,14 @@ use super::schema::SchemaDifference;
 #[non_exhaustive]
 pub enum RowsError {
     /// There is a finished output already.
-    #[error("{} is there already: pass --resume to add to it, name another file, or remove it", path.display())]
+    #[error("{} is there already: add to it, name another file, or remove it", path.display())]
     OutputExists {
         /// The output.
         path: PathBuf,
     },
     /// An earlier run did not come to its end.
     #[error(
-        "{} holds {rows} rows of a run that did not end: pass --resume to continue it, or remove the file to start over",
+        "{} holds {rows} rows of a run that did not end: continue it, or remove the file to start over",
         journal.display()
     )]
     JournalExists {
@@ -63,7 +63,7 @@ pub enum RowsError {
         path: PathBuf,
     },
     /// A folder, a device or a pipe.
-    #[error("{} is no ordinary file: name one, or leave out --output to write to standard output", path.display())]
+    #[error("{} is no ordinary file: name one, or write to standard output", path.display())]
     NotAFile {
         /// What was named.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum RowsError {
     #[error(transparent)]
     Row(#[from] RowError),
     /// Rows of this format cannot be shown one by one.
-    #[error("{format} has no rows to show one by one: name a file with --output, or ask for csv or jsonl")]
+    #[error("{format} has no rows to show one by one: name a file, or ask for csv or jsonl")]
     NeedsFile {
         /// The format.
         format: Format,
@@ -84,7 +84,7 @@ pub enum RowsError {
     #[error("nobody reads the output any more")]
     PipeClosed,
     /// The disk is full, or a quota or limit is reached. Rows that were taken before are safe.
-    #[error("no room to write {}: make some, then pass --resume; rows that were there before are kept", path.display())]
+    #[error("no room to write {}: make some, then continue; rows that were there before are kept", path.display())]
     Full {
         /// The file.
         path: PathBuf,

@@ -68,7 +68,7 @@ impl FromStr for Format {
 
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name:?} names no format of rows: csv, json, jsonl and parquet do, as --format or as the file's extension")]
+#[error("{name:?} names no format of rows: csv, json, jsonl and parquet do, also as the file's extension")]
 pub struct ParseFormatError {
     /// What was given.
     pub name: String,

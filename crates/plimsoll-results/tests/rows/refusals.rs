@@ -17,7 +17,7 @@ fn an_output_that_is_there_is_not_written_over_by_default() {
     finished(&path, [good(0)]);
     let error = refused(&path, Existing::Refuse);
     assert!(matches!(&error, RowsError::OutputExists { path: named } if *named == path.canonicalize().expect("there")));
-    assert!(error.to_string().contains("--resume"), "{error}");
+    assert!(error.to_string().contains("add to it"), "{error}");
     assert!(!journal_of(&path).exists());
     assert_eq!(seen(&path), [seen_good(0)]);
 }
@@ -32,7 +32,7 @@ fn a_journal_is_not_written_over_by_default() {
     let error = refused(&path, Existing::Refuse);
     assert!(matches!(error, RowsError::JournalExists { rows: 1, .. }), "{error}");
     let told = error.to_string();
-    assert!(told.contains("--resume") && told.contains("remove") && told.contains("scores.csv.journal"), "{told}");
+    assert!(told.contains("continue it") && told.contains("remove") && told.contains("scores.csv.journal"), "{told}");
     assert_eq!(fs::read(journal_of(&path)).expect("there"), journal);
 }
 

@@ -44,7 +44,7 @@ fn formats_with_an_end_need_a_file() {
     for format in [Format::Json, Format::Parquet] {
         let error = RowStream::new(Vec::new(), format, schema()).expect_err("refused");
         assert!(matches!(error, RowsError::NeedsFile { format: named } if named == format));
-        assert!(error.to_string().contains("--output"), "{error}");
+        assert!(error.to_string().contains("name a file"), "{error}");
     }
 }
 

@@ -11,19 +11,19 @@ use plimsoll_runtime::RunError;
 #[non_exhaustive]
 pub enum PackError {
     /// The input cannot be read.
-    #[error("the input cannot be read: {0}")]
+    #[error("the input cannot be read")]
     Input(#[source] io::Error),
     /// Whoever gives the input panicked.
     #[error("reading the input panicked: {0}; please report this")]
     InputPanicked(String),
     /// The output cannot be written.
-    #[error("the output cannot be written: {0}")]
+    #[error("the output cannot be written")]
     Output(#[source] io::Error),
     /// The packed bytes are not right.
     #[error(transparent)]
     Unpack(#[from] UnpackError),
     /// A block could not be done.
-    #[error("block {number} failed: {failure}")]
+    #[error("block {number} failed")]
     Block {
         /// Which one, from 0.
         number: u64,

@@ -116,6 +116,11 @@ fn with_list(error: impl Display) -> Stop {
     Stop::usage(format_args!("{error}\n  `plimsoll frames --list-ops` shows how each is written"))
 }
 
+/// How many frames come in a second is asked for.
+pub(super) fn with_rate(error: impl Display) -> Stop {
+    Stop::usage(format_args!("{error} with --rate"))
+}
+
 /// The operation that looks at other frames, if there is one.
 fn looks_around(operations: &[String]) -> Option<&String> {
     operations.iter().find(|text| text.parse::<Chain>().is_ok_and(|chain| chain.frames_around() > 0))

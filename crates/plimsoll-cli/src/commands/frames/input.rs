@@ -10,7 +10,7 @@ use plimsoll::image::frames::stream::{
 };
 use plimsoll::image::frames::{Colour, Format, Frame, Yuv};
 
-use super::args::Args;
+use super::args::{Args, with_rate};
 use super::places::InputPlace;
 use super::values::RawFrames;
 use crate::stop::Stop;
@@ -48,7 +48,7 @@ impl Input {
             InputPlace::Images(files) => Self::images(files)?,
         };
         let rate = input.header.rate.or(args.rate);
-        input.header.rate = selection.rate(rate).map_err(Stop::usage)?;
+        input.header.rate = selection.rate(rate).map_err(with_rate)?;
         if let From::Stream(frames) = input.from {
             input.count = input.count.map(|count| selection.count(count, rate));
             input.from = From::Stream(Box::new(selection.select(frames, rate)));

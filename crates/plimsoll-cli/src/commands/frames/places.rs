@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use plimsoll::image::encode::Encoding;
 use plimsoll::image::frames::stream::{Ratio, Selection};
 
-use super::args::Args;
+use super::args::{Args, with_rate};
 use super::draft;
 use super::numbered::Numbered;
 use crate::stop::{Ended, Stop};
@@ -77,7 +77,7 @@ impl Places {
 
 /// The images that go on. Those of a stream are chosen as they come.
 fn chosen(files: Vec<PathBuf>, selection: &Selection, rate: Option<Ratio>) -> Result<Vec<PathBuf>, Stop> {
-    selection.rate(rate).map_err(Stop::usage)?;
+    selection.rate(rate).map_err(with_rate)?;
     let files = files.into_iter().map(Ok::<_, Infallible>);
     let files: Vec<PathBuf> = selection.select(files, rate).map(|Ok(file)| file).collect();
     if files.is_empty() { Err(Stop::usage("no image is left of those that were named")) } else { Ok(files) }

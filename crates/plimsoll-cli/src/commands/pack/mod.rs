@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use plimsoll::StopSign;
-use plimsoll::pack::{PackError, PackSummary, PackWatch, Recipe, UnpackOptions};
+use plimsoll::pack::{PackError, PackSummary, PackWatch, Recipe, UnpackError, UnpackOptions};
 
 use self::args::{Common, RangeArg};
 pub(crate) use self::args::{PackArgs, UnpackArgs};
@@ -33,7 +33,7 @@ use self::progress::Progress;
 use self::report::Report;
 use self::target::Target;
 use crate::machine_args::MachineArgs;
-use crate::stop::{self, Ended, Stop};
+use crate::stop::{self, Ended, Stop, with_causes};
 
 /// `plimsoll pack`.
 pub(crate) fn pack(args: &PackArgs, machine: &MachineArgs) -> Ended {
@@ -184,8 +184,11 @@ fn failed(place: &Place, error: PackError) -> Stop {
             Stop::Interrupted { left: format!("{} was not finished, and nothing is left of it", place.name()) }
         }
         error => match error.damage() {
+            Some(damage @ UnpackError::OverLimit { .. }) => {
+                Stop::failed(format_args!("{}: {damage}", place.name())).with_next("a higher --limit")
+            }
             Some(damage) => Stop::failed(format_args!("{}: {damage}", place.name())),
-            None => Stop::failed(format_args!("{}: {error}", place.name())),
+            None => Stop::failed(format_args!("{}: {}", place.name(), with_causes(&error))),
         },
     }
 }

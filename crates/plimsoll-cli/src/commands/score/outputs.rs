@@ -265,7 +265,16 @@ impl InOrder {
 }
 
 fn with_causes(error: RowsError) -> Stop {
-    if let RowsError::PipeClosed = error { Stop::ReaderLeft } else { Stop::failed_with_causes(&error) }
+    let stop = Stop::failed_with_causes(&error);
+    match error {
+        RowsError::PipeClosed => Stop::ReaderLeft,
+        RowsError::OutputExists { .. } | RowsError::JournalExists { .. } | RowsError::Full { .. } => {
+            stop.with_next("the same command with --resume")
+        }
+        RowsError::NotAFile { .. } => stop.with_next("the same command without --output"),
+        RowsError::NeedsFile { .. } => stop.with_next("the same command with --output FILE"),
+        _ => stop,
+    }
 }
 
 /// Beside a table on stdout; beside rows for other programs on stderr.

@@ -140,8 +140,11 @@ fn links(text: &str) -> Result<Vec<Link>, ChainError> {
         return link(text, about, args()).map(|link| vec![link]);
     }
     let mut args = args();
-    let refused =
-        |why| ChainError::Arguments { text: text.to_owned(), why, usage: "it as ffmpeg does, or as --list-ops" };
+    let refused = |why| ChainError::Arguments {
+        text: text.to_owned(),
+        why,
+        usage: "it as ffmpeg does, or as it is written here",
+    };
     match meant(name, &mut args).transpose().map_err(refused)? {
         None => Err(ChainError::Unknown { name: name.to_owned() }),
         Some(Meant::Instead(instead)) => Err(ChainError::OfFfmpeg { name: name.to_owned(), instead }),

@@ -40,7 +40,7 @@ pub enum SelectionError {
     #[error("a chain has at most {PARTS_MAX} of trim, select and fps")]
     Length,
     /// Nobody knows how long a frame lasts.
-    #[error("fps needs to know how many frames a second come in, and the input does not say; tell with --rate")]
+    #[error("fps needs to know how many frames a second come in, and the input does not say; say it")]
     RateUnknown,
 }
 
