@@ -108,7 +108,9 @@ impl<H: Host> Scheduler<H> {
     /// Tasks have left a queue without having run: a grant may have waited only so that they would fit beside it.
     #[inline]
     pub(super) fn went_elsewhere(&mut self, now: Moment) {
-        self.offer_memory_to_grants(now);
+        if self.grants.wait() {
+            self.offer_memory_to_grants(now);
+        }
     }
 
     /// Nobody can take it now. If somebody may later it waits for that; otherwise it ends with every reason.

@@ -15,7 +15,6 @@ const STALL_FACTOR: u64 = 8;
 impl<H: Host> Scheduler<H> {
     /// Does what is due.
     pub fn tick(&mut self, now: Moment) {
-        let tasks = self.tasks.len();
         self.pass_deadlines(now);
         self.give_up_on_devices(now);
         self.tick_grants(now);
@@ -26,10 +25,7 @@ impl<H: Host> Scheduler<H> {
             // A run that takes far longer than predicted must not keep its queue from devices that are idle.
             self.wake_thieves(now, device);
         }
-        // A grant may have left room for one of those that ended.
-        if self.tasks.len() < tasks {
-            self.offer_memory_to_grants(now);
-        }
+        self.went_elsewhere(now);
     }
 
     /// When something is due next, unless something happens before.
