@@ -21,13 +21,13 @@ const PLAN_PATIENCE: f64 = 1.25;
 /// Sets smaller than this are not worth planning.
 const SET_MIN: usize = 4;
 /// Sets that are planned again at any one time. More are planned once, when they are handed in.
-const SETS_MAX: usize = 16;
+pub(super) const SETS_MAX: usize = 16;
 /// A set is planned again when this part of what was left has ended …
 const AGAIN_AFTER_PART: usize = 16;
 /// … but not for fewer tasks than this.
 const AGAIN_AFTER_MIN: usize = 4;
 /// Schedules to simulate when a set is planned again, at the most.
-const SIMULATIONS_AGAIN: u32 = 32;
+pub(super) const SIMULATIONS_AGAIN: u32 = 32;
 
 /// How much faster than a CPU core a GPU is taken to be until it was tried. If it counted as equally fast, a box with many
 /// idle cores would never try its GPU; if as much faster, a plan would hold everything back for it.
@@ -56,11 +56,11 @@ pub(super) struct SetId(u64);
 pub struct Outlook {
     /// None for a set that is about to be handed in.
     set: Option<(SetId, Vec<TaskId>)>,
-    tasks: Vec<KnownTask>,
+    pub(super) tasks: Vec<KnownTask>,
     /// For each task the devices on which what it takes is a guess.
-    guessed: Vec<DeviceSet>,
-    devices: Vec<KnownDevice>,
-    budget: Budget,
+    pub(super) guessed: Vec<DeviceSet>,
+    pub(super) devices: Vec<KnownDevice>,
+    pub(super) budget: Budget,
 }
 
 impl Outlook {
@@ -90,9 +90,9 @@ pub(super) struct Sets {
 
 #[derive(Clone, Debug)]
 pub(super) struct LiveSet {
-    id: SetId,
+    pub(super) id: SetId,
     /// Its tasks; those that have ended since it was last planned included.
-    tasks: Vec<TaskId>,
+    pub(super) tasks: Vec<TaskId>,
     left: usize,
     ended_since_planned: usize,
     is_due: bool,

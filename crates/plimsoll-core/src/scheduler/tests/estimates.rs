@@ -260,4 +260,43 @@ fn a_task_that_is_to_explain_itself_tells_what_it_started_as() {
     let (device, why) = &told[1];
     assert_eq!((*device, why[0].device, why[0].rung, &why[0].refusal), (CPU, CPU, "cpu", &None));
     assert!(why[1..].iter().all(|candidate| candidate.refusal.is_some()));
+    let mut named: Vec<_> = why.iter().map(|candidate| (candidate.rung, candidate.device)).collect();
+    named.sort_unstable();
+    assert_eq!(named, [("cpu", CPU), ("cpu", GPU), ("gpu", CPU), ("gpu", GPU)], "each once");
+}
+
+/// It was queued in strips while the whole did not fit; when it starts the whole would.
+#[test]
+fn what_started_is_named_once_even_if_it_would_not_be_chosen_now() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = TaskSpec { explain: true, ..spec(&mut scheduler, whole_or_strips(500)) };
+    scheduler.teach(spec.workload, "whole", CPU, 10, Nanos::millis(50));
+    scheduler.teach(spec.workload, "strips", CPU, 10, Nanos::millis(1));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    let first = start(&mut scheduler, Moment(1), CPU.0);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    settle(&mut scheduler, Moment(3), &first, None);
+    let second = start(&mut scheduler, Moment(4), CPU.0);
+    let outcome = Outcome { result: Ok(()), session: Some(()), measured: Measured::default() };
+    let crate::scheduler::Settled::Done(report) = scheduler.settle(Moment(5), second.run, outcome) else {
+        panic!("it is done")
+    };
+    let told = report.why.iter().map(|candidate| (candidate.rung, candidate.refusal.is_none()));
+    assert_eq!(told.collect::<Vec<_>>(), [("strips", true), ("whole", false)]);
+}
+
+/// What was once more than declared is expected again, on that device.
+#[test]
+fn an_estimate_counts_what_was_seen_to_be_taken() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let plain = spec(&mut scheduler, anywhere(100));
+    scheduler.submit(Moment(1), TaskSpec { devices: crate::DeviceSet::only(CPU), ..plain.clone() }, ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), CPU.0);
+    let measured = Measured { run: Nanos(1_000), peak: Some(Bytes(150)), ..Measured::default() };
+    scheduler.settle(Moment(2), run.run, Outcome { result: Ok(()), session: Some(()), measured });
+    let on = |scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, device: DeviceId| {
+        let why = scheduler.why(Moment(3), spec);
+        why.iter().find(|each| each.device == device).and_then(|each| each.estimate).map(|estimate| estimate.bytes)
+    };
+    assert_eq!([CPU, GPU].map(|device| on(&mut scheduler, &plain, device)), [Some(Bytes(150)), Some(Bytes(100))]);
 }

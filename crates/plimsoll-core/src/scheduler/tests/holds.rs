@@ -352,3 +352,20 @@ fn a_session_of_a_device_that_was_lost_meanwhile_is_not_gone_on_with() {
     let next = scheduler.take(NOW, GPU);
     assert!(next.is_none_or(|run| matches!(run.session, SessionTurn::Open(_))));
 }
+
+/// Its own session is no other's: what it waits for is the run beside it, and not as long as it may wait at all.
+#[test]
+fn a_task_of_a_held_session_waits_for_memory_beside_that_session_only() {
+    let (mut scheduler, mut spec) = held();
+    let footprint = Footprint { session: Bytes(700), task: Bytes(200), reference: Bytes::ZERO };
+    spec.ladder = Ladder::from(vec![Rung::new("depth 2", Place::On(DeviceKind::Gpu), footprint)]);
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    let beside = Rung::new("depth 1", Place::On(DeviceKind::Gpu), Footprint::task(Bytes(250)));
+    let free = TaskSpec { sequence: None, holds: false, ladder: Ladder::from(vec![beside]), ..spec.clone() };
+    submit(&mut scheduler, &free, 1);
+    take(&mut scheduler, GPU);
+    let wait = scheduler.why(NOW, &spec)[0].estimate.expect("it fits later").wait;
+    assert_eq!(wait, Nanos::millis(2), "until the run beside it has ended");
+}

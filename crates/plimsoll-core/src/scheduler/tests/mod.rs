@@ -17,6 +17,7 @@ mod memory;
 mod moves;
 mod offers;
 mod order;
+mod outlooks;
 mod passing;
 mod plans;
 mod predecessors;

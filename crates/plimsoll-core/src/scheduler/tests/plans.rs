@@ -1,14 +1,15 @@
 //! Sets that are handed in as a whole: which are planned, and how long a plan holds.
 
 use super::*;
+use crate::scheduler::ahead::SETS_MAX;
 use crate::scheduler::state::Planned;
 use crate::scheduler::{Order, SetTask};
 use crate::{SequenceId, TaskId};
 
-const OTHER: DeviceId = DeviceId(2);
+pub(super) const OTHER: DeviceId = DeviceId(2);
 
 /// Two GPUs on which a task is known to take one and two milliseconds, and a scheduler that plans.
-fn two_gpus(lookahead: u32) -> (Scheduler<Nothing>, TaskSpec) {
+pub(super) fn two_gpus(lookahead: u32) -> (Scheduler<Nothing>, TaskSpec) {
     let mut scheduler = a_box(Strategy::EarliestFinish, 2);
     scheduler.config.lookahead = lookahead;
     let spec = spec(&mut scheduler, on_gpu(10));
@@ -17,7 +18,7 @@ fn two_gpus(lookahead: u32) -> (Scheduler<Nothing>, TaskSpec) {
     (scheduler, spec)
 }
 
-fn set(spec: &TaskSpec, count: usize) -> Vec<SetTask<()>> {
+pub(super) fn set(spec: &TaskSpec, count: usize) -> Vec<SetTask<()>> {
     vec![SetTask { spec: spec.clone(), job: (), after: Default::default() }; count]
 }
 
@@ -29,7 +30,7 @@ fn are_planned(scheduler: &mut Scheduler<Nothing>, set: Vec<SetTask<()>>) -> boo
 }
 
 /// The device that each task's plan gives it.
-fn planned(scheduler: &Scheduler<Nothing>, ids: &[TaskId]) -> Vec<Option<DeviceId>> {
+pub(super) fn planned(scheduler: &Scheduler<Nothing>, ids: &[TaskId]) -> Vec<Option<DeviceId>> {
     let device = |id: &TaskId| Some(scheduler.tasks.get(*id)?.planned?.device);
     ids.iter().map(device).collect()
 }
@@ -62,7 +63,7 @@ fn what_nobody_has_tried_is_left_to_choosing() {
 }
 
 /// The CPU pool and a GPU; a task was measured on the CPU alone.
-fn known_on_the_cpu() -> (Scheduler<Nothing>, TaskSpec) {
+pub(super) fn known_on_the_cpu() -> (Scheduler<Nothing>, TaskSpec) {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     scheduler.config.lookahead = 50;
     let spec = spec(&mut scheduler, anywhere(10));
@@ -71,7 +72,7 @@ fn known_on_the_cpu() -> (Scheduler<Nothing>, TaskSpec) {
 }
 
 /// Follows every plan that is due. Says how many were.
-fn plan_again(scheduler: &mut Scheduler<Nothing>, now: Moment) -> usize {
+pub(super) fn plan_again(scheduler: &mut Scheduler<Nothing>, now: Moment) -> usize {
     let mut plans = 0;
     while let Some(outlook) = scheduler.next_outlook(now) {
         scheduler.follow(now, outlook.plan().expect("a set that can be planned"));
@@ -265,4 +266,74 @@ fn a_set_is_taken_in_as_a_whole_or_not_at_all() {
     assert_eq!(scheduler.unsettled(), 1);
     assert_eq!(scheduler.submit_all(Moment::START, set(&spec, 3)).map(|ids| ids.len()).ok(), Some(3));
     assert!(scheduler.is_full());
+}
+
+/// Each set is planned again by itself, and not more of them than there is time for.
+#[test]
+fn so_many_sets_are_planned_again_and_no_more() {
+    let (mut scheduler, spec) = two_gpus(50);
+    for _ in 0..SETS_MAX + 1 {
+        scheduler.submit_all(Moment::START, set(&spec, 4)).expect("there is space");
+    }
+    assert_eq!(scheduler.sets.live.len(), SETS_MAX);
+    assert_ne!(scheduler.sets.live[0].id, scheduler.sets.live[1].id);
+}
+
+#[test]
+fn what_has_ended_is_forgotten_when_a_set_is_planned_again() {
+    let (mut scheduler, spec) = two_gpus(50);
+    scheduler.submit_all(Moment::START, set(&spec, 20)).expect("there is space");
+    for ended in 1..=5 {
+        let run = start(&mut scheduler, Moment(ended), OTHER.0);
+        settle(&mut scheduler, Moment(ended), &run, None);
+    }
+    assert_eq!(plan_again(&mut scheduler, Moment(6)), 1);
+    assert_eq!(scheduler.sets.live[0].tasks.len(), 15);
+}
+
+/// Whoever waits for another cannot be the one that tries: its device would stand idle meanwhile.
+#[test]
+fn what_nobody_has_tried_is_tried_by_a_task_that_could_start() {
+    let (mut scheduler, spec) = known_on_the_cpu();
+    let mut tasks = set(&spec, 12);
+    tasks[4..].iter_mut().for_each(|task| task.after.push(0));
+    let ids = scheduler.submit_all(Moment::START, tasks).expect("there is space");
+    let tries: Vec<TaskId> = ids.iter().copied().filter(|id| planned(&scheduler, &[*id]) == [Some(GPU)]).collect();
+    let blockers = tries.iter().map(|id| scheduler.tasks.get(*id).expect("it is there").blockers);
+    assert_eq!(blockers.collect::<Vec<_>>(), [0], "{tries:?}");
+}
+
+/// The tasks that it would not have fitted beside were planned onto another device.
+#[test]
+fn a_grant_is_given_what_a_new_plan_leaves() {
+    let (mut scheduler, mut spec) = two_gpus(50);
+    spec.ladder = on_gpu(600);
+    scheduler.submit_all(Moment(1), set(&spec, 8)).expect("there is space");
+    assert!(scheduler.queued(GPU).count() > 0);
+    let rung = crate::GrantRung::new(&[(GPU, Bytes(700))]);
+    let grant = scheduler.request(Moment(2), crate::GrantSpec::new(crate::GrantOwner::Caller, vec![rung])).unwrap();
+    let phase = |scheduler: &Scheduler<Nothing>| scheduler.grant(grant).expect("it is there").phase;
+    assert_eq!(phase(&scheduler), crate::GrantPhase::Waiting);
+    (0..30).for_each(|_| scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::seconds(9)));
+    scheduler.more_is_known();
+    assert_eq!(plan_again(&mut scheduler, Moment(3)), 1);
+    assert_eq!(scheduler.queued(GPU).count(), 0, "it has become slow");
+    assert_eq!(phase(&scheduler), crate::GrantPhase::Held);
+}
+
+/// None of them fits before the run there has ended: the one that is done first is taken.
+#[test]
+fn on_a_planned_device_that_is_full_the_rung_that_is_done_first_is_used() {
+    let (mut scheduler, spec) = two_gpus(0);
+    scheduler.submit(Moment(1), TaskSpec { ladder: on_gpu(700), ..spec.clone() }, ()).unwrap();
+    let full = [GPU, OTHER].into_iter().find(|device| scheduler.take(Moment(1), *device).is_some()).expect("it fits");
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)));
+    let ladder = Ladder::from(vec![rung("slow", 500), rung("quick", 400)]);
+    scheduler.teach(spec.workload, "slow", full, 10, Nanos::millis(4));
+    scheduler.teach(spec.workload, "quick", full, 10, Nanos::millis(1));
+    let task = scheduler.enter(Moment(1), TaskSpec { ladder, ..spec }, ()).unwrap();
+    let planned = Planned { device: full, valid_until: Moment(100) };
+    scheduler.tasks.get_mut(task).expect("it is there").planned = Some(planned);
+    let chosen = scheduler.choose(Moment(1), task).map(|chosen| (chosen.choice.device, chosen.choice.rung));
+    assert_eq!(chosen, Some((full, 1)));
 }

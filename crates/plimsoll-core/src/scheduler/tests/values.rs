@@ -383,3 +383,13 @@ fn a_device_does_not_stand_still_for_a_task_whose_memory_values_hold() {
     let small = scheduler.submit(NOW, TaskSpec { ladder: leaves(0), ..only(GPU, &spec) }, ()).unwrap();
     assert_eq!(scheduler.take(NOW, GPU).map(|run| run.task), Some(small));
 }
+
+#[test]
+fn an_estimate_counts_the_copy_of_a_value_that_lies_elsewhere() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    let why = scheduler.why(NOW, &reader(&spec, &[value]));
+    let mut bytes: Vec<_> = why.iter().filter_map(|each| Some((each.device, each.estimate?.bytes))).collect();
+    bytes.sort_unstable();
+    assert_eq!(bytes, [(DeviceId(0), Bytes(110)), (GPU, Bytes(10)), (DeviceId(2), Bytes(110))]);
+}
