@@ -179,7 +179,9 @@ impl<H: Host> Scheduler<H> {
 
     /// Takes the state out of the session of a sequence before its next task starts.
     pub(super) fn leave_rung(&mut self, now: Moment, sequence: SequenceId) {
-        let Some(hold) = self.holds.get(sequence).filter(|hold| hold.leaving.is_none()) else { return };
+        // One that is lost, or being closed, has nothing to take out: a task that did so would be left over.
+        let may_leave = |hold: &&Hold<H>| hold.leaving.is_none() && !hold.is_lost;
+        let Some(hold) = self.holds.get(sequence).filter(may_leave) else { return };
         let (Some((spec, job)), Place::Open { device, rung, .. }) = (&hold.latest, &hold.place) else { return };
         let leave = TaskSpec {
             ladder: without_bytes(&spec.ladder),
