@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::catalogue::Complaint;
+use crate::options::Tests;
 use crate::tree::Tree;
 
-/// The crates whose tests a mutant must get past.
+/// The crates whose tests a mutant must get past; the first is the one with the mutants.
 const TESTED: &[&str] = &["plimsoll-core", "plimsoll-testkit", "plimsoll-runtime"];
 
 /// A test program that was built.
@@ -37,10 +38,11 @@ pub(crate) fn check(tree: &Tree) -> Result<Built, String> {
     cargo(tree, &["check", "--package", "plimsoll-core", "--lib"])
 }
 
-/// Builds every test program.
-pub(crate) fn tests(tree: &Tree) -> Result<Built, String> {
+/// Builds the test programs.
+pub(crate) fn tests(tree: &Tree, tests: Tests) -> Result<Built, String> {
     let mut arguments = vec!["test", "--no-run", "--lib", "--tests"];
-    TESTED.iter().for_each(|package| arguments.extend(["--package", package]));
+    let tested = if tests == Tests::Own { &TESTED[..1] } else { TESTED };
+    tested.iter().for_each(|package| arguments.extend(["--package", package]));
     cargo(tree, &arguments)
 }
 

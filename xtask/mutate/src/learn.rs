@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use crate::catalogue::{self, Catalogue};
 use crate::compile::{self, Built, Program};
+use crate::options::Tests;
 use crate::render::Rendered;
 use crate::site::MutantId;
 use crate::tree::Tree;
@@ -16,7 +17,7 @@ use crate::tree::Tree;
 const ROUNDS_MAX: usize = 24;
 
 /// The test programs with every mutant that compiles in them.
-pub(crate) fn build(tree: &Tree, catalogue: &mut Catalogue) -> Result<Vec<Program>, String> {
+pub(crate) fn build(tree: &Tree, catalogue: &mut Catalogue, tests: Tests) -> Result<Vec<Program>, String> {
     recall(tree, catalogue);
     let all: BTreeSet<MutantId> = catalogue.mutants.iter().map(|mutant| mutant.id).collect();
     let lib = tree.text(catalogue::CORE_LIB)?;
@@ -29,7 +30,7 @@ pub(crate) fn build(tree: &Tree, catalogue: &mut Catalogue) -> Result<Vec<Progra
             written.iter().map(|(path, file)| (path.clone(), file.text.clone())).collect();
         tree.refresh(&files)?;
         let checked = compile::check(tree)?;
-        let built = if checked.complaints.is_empty() { compile::tests(tree)? } else { checked };
+        let built = if checked.complaints.is_empty() { compile::tests(tree, tests)? } else { checked };
         let Built { programs, complaints, said } = built;
         if complaints.is_empty() {
             remember(tree, catalogue)?;

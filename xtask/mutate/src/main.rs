@@ -33,7 +33,7 @@ mod values;
 use std::process::ExitCode;
 
 use catalogue::Catalogue;
-use options::{Plan, Which};
+use options::{Plan, Tests, Which};
 use site::MutantId;
 use suites::Suites;
 use tree::Tree;
@@ -48,8 +48,8 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Plan::List => list(),
-        Plan::Try { which: Which::Named, jobs } => try_named(jobs),
-        Plan::Try { which, jobs } => try_numbered(&which, jobs),
+        Plan::Try { which: Which::Named, tests, jobs } => try_named(tests, jobs),
+        Plan::Try { which, tests, jobs } => try_numbered(&which, tests, jobs),
     });
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -68,12 +68,12 @@ fn list() -> Result<bool, String> {
 }
 
 /// The faults with names: each must be caught.
-fn try_named(jobs: usize) -> Result<bool, String> {
+fn try_named(tests: Tests, jobs: usize) -> Result<bool, String> {
     let tree = Tree::new("named");
     let mut files = named::written(&tree)?;
     files.push((catalogue::CORE_LIB.to_owned(), catalogue::with_switch(&tree.text(catalogue::CORE_LIB)?)));
     tree.refresh(&files)?;
-    let built = compile::tests(&tree)?;
+    let built = compile::tests(&tree, tests)?;
     if !built.complaints.is_empty() {
         return Err(format!("a named fault does not compile; renew it in xtask/mutate/src/named.rs\n{}", built.said));
     }
@@ -86,11 +86,11 @@ fn try_named(jobs: usize) -> Result<bool, String> {
 }
 
 /// Those of the catalogue: a sample, a folder, or some by number.
-fn try_numbered(which: &Which, jobs: usize) -> Result<bool, String> {
+fn try_numbered(which: &Which, tests: Tests, jobs: usize) -> Result<bool, String> {
     let known = misses::KnownMisses::load()?;
     let tree = Tree::new(NUMBERED);
     let mut catalogue = Catalogue::of(&tree)?;
-    let programs = learn::build(&tree, &mut catalogue)?;
+    let programs = learn::build(&tree, &mut catalogue, tests)?;
     let suites = baseline(programs)?;
     let ids = chosen(&catalogue, which);
     let shown = |id: MutantId| catalogue.mutant(id).shown();

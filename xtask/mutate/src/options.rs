@@ -13,6 +13,7 @@ cargo xtask mutate [OPTION...]   does a test fail when a line of plimsoll-core i
   --named         try the faults that tests once let through
   --baseline      only see that everything passes with no mutant on
   --list          print every mutant with its number; build nothing
+  --own           by the core's own tests alone: minutes instead of hours, and what they miss others may catch
   --jobs N        mutants at a time (2)
 
 Fails if a mutant is missed that is not in xtask/mutate/misses.txt, or if fewer than 90 % are caught.";
@@ -27,24 +28,34 @@ pub(crate) enum Which {
     Nothing,
 }
 
+/// Whose tests a mutant must get past.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tests {
+    /// Those of the core, and of what is built on it.
+    All,
+    /// Those of the core.
+    Own,
+}
+
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     Help,
     List,
-    Try { which: Which, jobs: usize },
+    Try { which: Which, tests: Tests, jobs: usize },
 }
 
 impl Plan {
     /// From the arguments as typed.
     pub(crate) fn of(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut arguments = arguments.into_iter();
-        let (mut which, mut count, mut seed, mut jobs) = (None, 200, 1, 2);
+        let (mut which, mut tests, mut count, mut seed, mut jobs) = (None, Tests::All, 200, 1, 2);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             match argument.as_str() {
                 "-h" | "--help" | "help" => return Ok(Self::Help),
                 "--list" => return Ok(Self::List),
+                "--own" => tests = Tests::Own,
                 "--named" => which = Some(Which::Named),
                 "--baseline" => which = which.or(Some(Which::Nothing)),
                 "--folder" => which = Some(Which::Folder(value()?)),
@@ -55,7 +66,7 @@ impl Plan {
                 _ => return Err(format!("there is no option '{argument}'\n\n{HELP}")),
             }
         }
-        Ok(Self::Try { which: which.unwrap_or(Which::Sample { count, seed }), jobs })
+        Ok(Self::Try { which: which.unwrap_or(Which::Sample { count, seed }), tests, jobs })
     }
 }
 
@@ -73,10 +84,13 @@ mod tests {
 
     #[test]
     fn options_become_a_plan() {
-        let sample = |count, seed, jobs| Ok(Plan::Try { which: Which::Sample { count, seed }, jobs });
+        let sample =
+            |count, seed, jobs| Ok(Plan::Try { which: Which::Sample { count, seed }, tests: Tests::All, jobs });
         assert_eq!(plan(""), sample(200, 1, 2));
         assert_eq!(plan("--sample 60 --seed 7 --jobs 1"), sample(60, 7, 1));
-        assert_eq!(plan("--only 3,5"), Ok(Plan::Try { which: Which::Only(vec![3, 5]), jobs: 2 }));
+        assert_eq!(plan("--only 3,5"), Ok(Plan::Try { which: Which::Only(vec![3, 5]), tests: Tests::All, jobs: 2 }));
+        let own = Plan::Try { which: Which::Folder("scheduler".into()), tests: Tests::Own, jobs: 2 };
+        assert_eq!(plan("--folder scheduler --own"), Ok(own));
         assert!(plan("--sample many").is_err() && plan("--sample").is_err() && plan("--all").is_err());
     }
 }
