@@ -81,9 +81,8 @@ impl<H: Host> Scheduler<H> {
     ///
     /// # Errors
     /// Why it cannot be given at all, or not now if it has no patience.
-    pub fn request(&mut self, now: Moment, mut spec: GrantSpec) -> Result<GrantId, GrantError> {
+    pub fn request(&mut self, now: Moment, spec: GrantSpec) -> Result<GrantId, GrantError> {
         self.may_request(&spec)?;
-        spec.ladder.iter_mut().for_each(|rung| *rung = GrantRung::new(rung.portions()).with_quality(rung.quality));
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
         let (waits_until, owner) = (book::wait_end(now, spec.patience, spec.deadline), spec.owner);
         let id = self.grants.enter(spec, turn, waits_until);

@@ -157,7 +157,7 @@ fn references_beyond_the_window_are_given_out_to_be_dropped() {
 #[test]
 fn what_went_is_told_for_each_device_by_itself() {
     let mut scheduler = a_box(Strategy::default(), 1);
-    let spec = taking(scheduler.register("w"), 0, 0, 800);
+    let spec = taking(scheduler.register("w"), 200, 0, 600);
     for device in [CPU, GPU] {
         scheduler
             .submit(Moment(1), TaskSpec { devices: crate::DeviceSet::only(device), ..using(&spec, &[1]) }, ())
@@ -167,11 +167,11 @@ fn what_went_is_told_for_each_device_by_itself() {
         settle(&mut scheduler, Moment(1), &run, None);
     }
     scheduler.listen(true);
-    scheduler.lease(Moment(2), &[(CPU, Bytes(500)), (GPU, Bytes(500))]).unwrap();
+    scheduler.lease(Moment(2), &[(CPU, Bytes(800)), (GPU, Bytes(800))]).unwrap();
     let went = |event: &crate::event::Event| match event.what {
         What::Evicted { device, sessions, references } => Some((device, sessions, references)),
         _ => None,
     };
     let went: Vec<_> = scheduler.drain_events().iter().filter_map(went).collect();
-    assert_eq!(went, [(CPU, 0, 1), (GPU, 0, 1)]);
+    assert_eq!(went, [(CPU, 1, 1), (GPU, 1, 1)]);
 }

@@ -368,3 +368,31 @@ fn who_waited_for_a_task_that_was_stolen_is_given_its_bytes() {
     assert!(scheduler.take(Moment(3), thief).is_some(), "it is stolen");
     assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
 }
+
+/// Somebody without patience was refused; for the one that has, bytes are kept as before.
+#[test]
+fn what_is_kept_for_who_waits_is_kept_on_after_another_was_refused() {
+    let mut scheduler = three_gpus();
+    let task = task_on_a(&mut scheduler, 300);
+    scheduler.submit(Moment(1), task, ()).unwrap();
+    start(&mut scheduler, Moment(1), A.0);
+    ask(&mut scheduler, 2, on_a(&[900]));
+    assert_eq!(scheduler.ledger().kept(A), Bytes(900));
+    let hurried = GrantSpec { patience: Nanos::ZERO, ..with(Priority::Critical, on_a(&[1_000])) };
+    assert!(scheduler.request(Moment(3), hurried).is_err());
+    assert_eq!(scheduler.ledger().kept(A), Bytes(900));
+    let later = spec(&mut scheduler, on_gpu(200));
+    let wait = scheduler.why(Moment(3), &later).iter().find(|each| each.device == A).unwrap().estimate.unwrap().wait;
+    assert!(wait > Nanos::ZERO, "what is kept is not free, whatever is idle");
+    scheduler.refuse_waiting_grants(Moment(4));
+    assert_eq!(scheduler.ledger().kept(A), Bytes::ZERO);
+}
+
+#[test]
+fn a_ladder_may_have_as_many_rungs_as_are_said() {
+    let mut scheduler = three_gpus();
+    let rungs = vec![10; GrantSpec::RUNGS_MAX];
+    ask(&mut scheduler, 1, on_a(&rungs));
+    let refused = scheduler.request(Moment(1), on_a(&[&rungs[..], &[10]].concat()));
+    assert!(matches!(refused, Err(GrantError::BadLadder { .. })));
+}
