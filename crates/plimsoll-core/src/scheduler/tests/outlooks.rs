@@ -20,11 +20,13 @@ fn a_gpu_that_nobody_has_tried_counts_as_twice_as_fast_and_as_a_guess() {
 #[test]
 fn what_nobody_has_tried_anywhere_takes_as_long_as_the_others() {
     let (mut scheduler, spec) = two_gpus(50);
-    let unknown = TaskSpec { workload: scheduler.register("unknown"), ..spec.clone() };
-    let mut tasks = set(&spec, 4);
+    let known = TaskSpec { workload: scheduler.register("known"), ..spec };
+    [GPU, OTHER].iter().for_each(|on| scheduler.teach(known.workload, "gpu", *on, 10, Nanos::millis(7)));
+    let unknown = TaskSpec { workload: scheduler.register("unknown"), ..known.clone() };
+    let mut tasks = set(&known, 4);
     tasks[3].spec = unknown;
     let outlook = scheduler.outlook(Moment(1), &tasks).expect("it is worth a plan");
-    let typical = Some(Nanos::millis(1));
+    let typical = Some(Nanos::millis(7));
     assert_eq!(outlook.tasks[3].costs[..], [None, typical, typical]);
 }
 
@@ -85,12 +87,15 @@ fn a_new_plan_counts_with_what_is_queued_and_what_is_under_way() {
     scheduler.submit_all(Moment::START, tasks).expect("there is space");
     let runs = [(); 2].map(|()| start(&mut scheduler, Moment::START, CPU.0));
     assert_eq!(runs.iter().map(|run| run.estimate.run).max(), Some(Nanos::millis(6)), "both that one waits for run");
-    for _ in 0..3 {
+    for _ in 0..2 {
         scheduler.submit(Moment::START, here.clone(), ()).unwrap();
     }
     scheduler.more_is_known();
     let outlook = scheduler.next_outlook(Moment::START).expect("it is due");
     assert_eq!(outlook.tasks.iter().map(|task| task.not_before).max(), Some(Nanos::millis(6)));
-    assert_eq!(outlook.devices[0].free_at, Nanos::millis(3), "three of 2 ms on two slots");
+    assert_eq!(outlook.devices[0].free_at, Nanos::millis(2), "two of 2 ms on two slots");
+    let mut busy = outlook.devices[0].busy.clone();
+    busy.sort_unstable();
+    assert_eq!(busy, [Nanos::millis(4), Nanos::millis(8)], "what runs comes before what is queued");
     assert_eq!(outlook.budget.simulations, 50.min(SIMULATIONS_AGAIN));
 }
