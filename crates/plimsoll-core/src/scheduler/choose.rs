@@ -462,9 +462,8 @@ impl<H: Host> Scheduler<H> {
 
     /// The rung's footprint, corrected by what was measured if that was ever more.
     fn bytes_of(&self, spec: &TaskSpec, rung: &Rung, device: DeviceId, cell: Option<&CostCell>) -> Bytes {
-        let total = rung.total(spec.references.len());
-        let copies = if spec.takes.is_empty() { Bytes::ZERO } else { self.distance(spec, device).copies };
-        total + cell.map_or(Bytes::ZERO, |cell| cell.excess(total)) + copies
+        let excess = |cell: &CostCell| cell.excess(rung.total(spec.references.len()));
+        self.declared(device, spec, rung) + cell.map_or(Bytes::ZERO, excess)
     }
 
     /// How long the memory for a rung is waited for; `None` if it is there. What never fits is refused.

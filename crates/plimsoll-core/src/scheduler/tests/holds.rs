@@ -359,6 +359,10 @@ fn a_task_of_a_held_session_waits_for_memory_beside_that_session_only() {
     let (mut scheduler, mut spec) = held();
     let footprint = Footprint { session: Bytes(700), task: Bytes(200), reference: Bytes::ZERO };
     spec.ladder = Ladder::from(vec![Rung::new("depth 2", Place::On(DeviceKind::Gpu), footprint)]);
+    let (lease, _) = scheduler.lease(NOW, &[(GPU, Bytes(250))]).unwrap();
+    let wait = scheduler.why(NOW, &spec)[0].estimate.expect("it may fit later").wait;
+    assert_eq!(wait, scheduler.config().memory_wait_max, "it has to be opened, beside what another holds");
+    scheduler.return_grant(NOW, lease);
     submit(&mut scheduler, &spec, 1);
     let run = take(&mut scheduler, GPU);
     end(&mut scheduler, &run, None);
