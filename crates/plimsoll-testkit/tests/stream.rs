@@ -96,3 +96,22 @@ fn a_stream_is_enough_to_measure_widths() {
     assert_eq!(widths, [3, 3, 3], "{:?}", played.shares);
     assert!(played.speed() >= 0.9 * 7.0 * 2.4, "{}", played.speed());
 }
+
+/// A GPU that is slow for a while gets less meanwhile, and its share back afterwards.
+#[test]
+fn a_device_that_was_slow_for_a_while_gets_its_share_back() {
+    const FAST: DeviceId = DeviceId(2);
+    for strategy in [Strategy::AdaptiveThroughput, Strategy::EarliestFinish] {
+        let mut stream = Stream::new(strategy, 3 * FRAMES, &SPEEDS);
+        stream.slow = Some((FRAMES..2 * FRAMES, FAST, 0.2));
+        let played = stream.play().expect("every frame ends once, with a result");
+        let share = |frames: std::ops::Range<usize>| {
+            played.done_by[frames.clone()].iter().filter(|by| **by == FAST).count() as f64 / frames.len() as f64
+        };
+        let [before, slow, after] =
+            [share(0..FRAMES), share(FRAMES + 200..2 * FRAMES), share(2 * FRAMES + 400..3 * FRAMES)];
+        println!("{strategy}: {before:.3} before, {slow:.3} while slow, {after:.3} after");
+        assert!(slow < 0.25 * before, "{strategy}: {slow} of {before} while it was slow");
+        assert!(after > 0.9 * before, "{strategy}: {after} of {before} after it was slow");
+    }
+}

@@ -358,6 +358,7 @@ impl<H: Host> Scheduler<H> {
         let unmeasured = cell.cost.run(units).is_none();
         let is_news = cell.cost.learn_run_for_news(units, measured.run);
         cell.ran(units, measured.run);
+        cell.ended(now, Nanos(run.estimate.run.0 / run.tasks.len() as u64), measured.run);
         let mut is_another = unmeasured;
         if let Some(open) = measured.open {
             cell.cost.learn_open(open);

@@ -62,7 +62,17 @@ pub(super) struct CostCell {
     units_per_second: Option<f64>,
     /// How far the measured peak exceeded the predicted bytes, as a factor; 1 if the footprint is exact.
     pub(super) bytes_factor: f64,
+    /// When it was last measured, or last begun to be.
+    looked_at: Moment,
+    /// It took far less than expected the last time.
+    was_surprising: bool,
 }
+
+/// A rung that takes longer on a device than elsewhere is tried there again after so many times its time: of a device
+/// that is idle anyway no more than this part goes into it.
+const MEASURED_AGAIN_AFTER: f64 = 32.0;
+/// What takes less than this part of what was expected is looked into at once.
+const SURPRISING: f64 = 0.5;
 
 /// Weight of the latest sample in the moving average of throughput.
 const THROUGHPUT_ALPHA: f64 = 0.1;
@@ -73,6 +83,22 @@ impl CostCell {
         let rate = units.max(1) as f64 / took.as_secs_f64().max(1e-9);
         let average = self.units_per_second.unwrap_or(rate);
         self.units_per_second = Some(average + THROUGHPUT_ALPHA * (rate - average));
+    }
+
+    /// A run that was expected to take so long took this long.
+    pub(super) fn ended(&mut self, now: Moment, expected: Nanos, took: Nanos) {
+        self.looked_at = now;
+        self.was_surprising = took < expected.scaled(SURPRISING);
+    }
+
+    /// It is about to be measured.
+    pub(super) fn begins(&mut self, now: Moment) {
+        (self.looked_at, self.was_surprising) = (now, false);
+    }
+
+    /// Whether its figures are so old, for something that takes so long, that they may be wrong by now.
+    pub(super) fn is_stale(&self, now: Moment, takes: Nanos) -> bool {
+        self.was_surprising || now.since(self.looked_at) >= takes.scaled(MEASURED_AGAIN_AFTER)
     }
 
     /// Units per second of one slot, as measured lately, or before that as the profile has it.

@@ -307,7 +307,7 @@ impl<H: Host> Scheduler<H> {
                 }
             }
         }
-        let (task, choice, from) = best?;
+        let (task, choice, from) = best.or_else(|| self.to_measure_again(now, thief))?;
         self.count_bypass(thief, LOOK);
         self.leave_queue(task);
         self.enqueue(now, task, choice);
@@ -319,6 +319,17 @@ impl<H: Host> Scheduler<H> {
 
     /// What the task would cost here and by how much it would be done sooner, if it would.
     fn sooner_here(&self, now: Moment, task: TaskId, owner: DeviceId, thief: DeviceId) -> Option<(Choice, u64)> {
+        let Phase::Queued { estimate: there, .. } = self.tasks.get(task)?.phase else { return None };
+        let here = self.could_go(now, task, owner, thief)?;
+        // It stands among the last of that queue: all of the queue, itself included, comes before its end.
+        let done_there = self.device(owner).wait(now, Priority::Background);
+        let done_there = done_there.max(there.occupies());
+        let gain = done_there.0.checked_sub(here.estimate.finish().0)?;
+        (gain > 0).then_some((here, gain))
+    }
+
+    /// What the task would cost here, if it may leave the queue that it stands in for here and could start.
+    fn could_go(&self, now: Moment, task: TaskId, owner: DeviceId, thief: DeviceId) -> Option<Choice> {
         let state = self.tasks.get(task)?;
         let Phase::Queued { estimate: there, rung: queued, .. } = state.phase else { return None };
         if state.planned.is_some_and(|planned| planned.device == owner && now <= planned.valid_until) {
@@ -337,14 +348,32 @@ impl<H: Host> Scheduler<H> {
         }
         let rung = &state.spec.ladder.rungs()[here.rung];
         let waits = self.references_on(thief, &state.spec, rung) == Presence::BeingPrepared;
-        if waits || self.shortfall(thief, &state.spec, rung).is_some() {
-            return None;
-        }
-        // It stands among the last of that queue: all of the queue, itself included, comes before its end.
-        let done_there = self.device(owner).wait(now, Priority::Background);
-        let done_there = done_there.max(there.occupies());
-        let gain = done_there.0.checked_sub(here.estimate.finish().0)?;
-        (gain > 0).then_some((here, gain))
+        (!waits && self.shortfall(thief, &state.spec, rung).is_none()).then_some(here)
+    }
+
+    /// A device that was slow for a while gets no more work, and nobody would notice that it is fast again. Once it has
+    /// been idle for long enough it takes a task that has time, to see.
+    fn to_measure_again(&mut self, now: Moment, thief: DeviceId) -> Option<(TaskId, Choice, DeviceId)> {
+        let others = self.device_ids().filter(|owner| *owner != thief && self.device(*owner).health.is_well());
+        let tasks = others.flat_map(|owner| {
+            let last = self.device(owner).queue.iter().rev().take(STEAL_LOOK);
+            last.map(move |task| (task, owner))
+        });
+        let (task, choice, owner) = tasks.into_iter().find_map(|(task, owner)| {
+            let here = self.could_go(now, task, owner, thief)?;
+            self.is_worth_measuring_again(now, task, thief, here).then_some((task, here, owner))
+        })?;
+        let spec = &self.tasks.get(task)?.spec;
+        let (workload, rung) = (spec.workload, spec.ladder.rungs()[choice.rung].name);
+        self.workloads.cell_mut(workload, rung, thief).begins(now);
+        Some((task, choice, owner))
+    }
+
+    fn is_worth_measuring_again(&self, now: Moment, task: TaskId, thief: DeviceId, here: Choice) -> bool {
+        let Some(spec) = self.tasks.get(task).map(|state| &state.spec) else { return false };
+        let has_time = spec.deadline.is_none() && spec.priority <= Priority::Normal;
+        let cell = self.workloads.cell(spec.workload, spec.ladder.rungs()[here.rung].name, thief);
+        has_time && here.estimate.measured && cell.is_some_and(|cell| cell.is_stale(now, here.estimate.occupies()))
     }
 
     /// Dequeues a task and gives it everything it needs.

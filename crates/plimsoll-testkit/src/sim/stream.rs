@@ -2,6 +2,8 @@
 //! when it and all before it have ended. Simulated: devices take what they are said to take, and nothing else.
 //! Never has more frames under way than the window that `plimsoll_core::window` gives from what was measured so far.
 
+use std::ops::Range;
+
 use plimsoll_core::balancer::Strategy;
 use plimsoll_core::scheduler::Config;
 use plimsoll_core::stats::DeviceReport;
@@ -27,6 +29,8 @@ pub struct Stream {
     pub devices: Vec<VirtualGpu>,
     /// This device is lost when this many frames have been delivered.
     pub lose: Option<(usize, DeviceId)>,
+    /// This device has this speed while so many frames have been delivered.
+    pub slow: Option<(Range<usize>, DeviceId, f64)>,
 }
 
 /// How it went.
@@ -34,6 +38,8 @@ pub struct Stream {
 pub struct Played {
     /// Frames done by each device.
     pub shares: Vec<usize>,
+    /// Which device did each frame.
+    pub done_by: Vec<DeviceId>,
     /// From the first frame in to the last one out.
     pub took: Nanos,
     /// The widest window that was asked for.
@@ -50,7 +56,7 @@ impl Stream {
             gpu.weight = Some(speed);
             gpu
         };
-        Self { frames, strategy, devices: speeds.iter().map(device).collect(), lose: None }
+        Self { frames, strategy, devices: speeds.iter().map(device).collect(), lose: None, slow: None }
     }
 
     /// Plays it to the end.
@@ -67,6 +73,10 @@ impl Stream {
             if let Some((_, device)) = self.lose.filter(|(at, _)| delivered >= *at && !source.has_lost) {
                 source.has_lost = true;
                 world.lose_at(world.now(), device);
+            }
+            if let Some((while_delivered, device, slow)) = &self.slow {
+                let usual = self.devices[device.index()].speed;
+                world.set_speed(*device, if while_delivered.contains(&delivered) { *slow } else { usual });
             }
             let window = self.window(&mut world);
             window_max = window_max.max(window);
@@ -90,10 +100,13 @@ impl Stream {
     }
 
     fn judge(&self, world: &mut World, window_max: usize) -> Result<Played, String> {
-        let mut shares = vec![0; self.devices.len()];
+        let (mut shares, mut done_by) = (vec![0; self.devices.len()], Vec::new());
         for (frame, task) in world.tasks().iter().enumerate() {
             match &task.end {
-                Some(Ok(device)) => shares[device.index()] += 1,
+                Some(Ok(device)) => {
+                    shares[device.index()] += 1;
+                    done_by.push(*device);
+                }
                 other => return Err(format!("frame {frame} ended as {other:?}")),
             }
         }
@@ -101,7 +114,7 @@ impl Stream {
         let now = world.now();
         let reports = ids.map(|device| world.scheduler().report(now, device)).collect();
         let took = world.makespan();
-        Ok(Played { shares, took, window_max, reports })
+        Ok(Played { shares, done_by, took, window_max, reports })
     }
 }
 

@@ -127,3 +127,47 @@ fn a_thief_without_the_memory_or_that_is_not_to_be_trusted_leaves_all_where_it_i
     scheduler.device_opened(Moment::START, THIEF);
     assert!(scheduler.take(Moment::START, THIEF).is_some());
 }
+
+const FAST: DeviceId = DeviceId(2);
+
+/// Two GPUs on which a task takes 10 and 1 milliseconds, and a few tasks that wait for the fast one.
+fn one_slow_gpu(priority: crate::Priority, deadline: Option<Moment>) -> Scheduler<Nothing> {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = TaskSpec { priority, deadline, ..spec(&mut scheduler, on_gpu(10)) };
+    scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(10));
+    scheduler.teach(spec.workload, "gpu", FAST, 10, Nanos::millis(1));
+    (0..6).for_each(|_| drop(scheduler.submit(Moment(1), spec.clone(), ()).unwrap()));
+    assert_eq!(depths(&scheduler), [0, 0, 6]);
+    scheduler
+}
+
+fn ends_after(scheduler: &mut Scheduler<Nothing>, now: Moment, run: &Assignment<Nothing>, took: Nanos) {
+    let measured = Measured { run: took, ..Measured::default() };
+    scheduler.settle(now, run.run, Outcome { result: Ok(()), session: Some(()), measured });
+}
+
+/// It may be fast again; nobody would notice if it got nothing.
+#[test]
+fn a_slow_device_that_was_idle_for_long_takes_a_task_that_has_time() {
+    use crate::Priority::{Background, Critical, High, Normal};
+    let (soon, long) = (Moment(Nanos::millis(319).0), Moment(Nanos::millis(320).0));
+    for (priority, takes) in [(Background, true), (Normal, true), (High, false), (Critical, false)] {
+        let mut scheduler = one_slow_gpu(priority, None);
+        assert!(scheduler.take(soon, GPU).is_none(), "it would be later than on the fast one");
+        assert_eq!(scheduler.take(long, GPU).is_some(), takes, "{priority:?}");
+    }
+    let mut scheduler = one_slow_gpu(Normal, Some(Moment(Nanos::seconds(9).0)));
+    assert!(scheduler.take(long, GPU).is_none(), "it is expected at some time");
+}
+
+#[test]
+fn what_was_as_slow_as_expected_is_left_alone_again_and_what_was_not_is_looked_into() {
+    let long = Moment(Nanos::millis(320).0);
+    for (took, goes_on) in [(Nanos::millis(10), false), (Nanos::millis(1), true)] {
+        let mut scheduler = one_slow_gpu(crate::Priority::Normal, None);
+        let run = start(&mut scheduler, long, GPU.0);
+        assert!(scheduler.take(long, GPU).is_none(), "one at a time");
+        ends_after(&mut scheduler, long + took, &run, took);
+        assert_eq!(scheduler.take(long + took, GPU).is_some(), goes_on, "after {took}");
+    }
+}

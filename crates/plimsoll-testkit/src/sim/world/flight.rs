@@ -144,6 +144,11 @@ struct Bring {
 }
 
 impl World {
+    /// A device is so fast from now on.
+    pub fn set_speed(&mut self, device: DeviceId, speed: f64) {
+        self.devices[device.index()].gpu.speed = speed;
+    }
+
     /// A device goes away at this moment.
     pub fn lose_at(&mut self, at: Moment, device: DeviceId) {
         let generation = self.devices[device.index()].generation;
