@@ -5,37 +5,60 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::Value;
 
 /// Of what is available, so much is left to everybody else.
 const LEFT_MIB: u64 = 700;
+/// Of what is taken, so much comes and goes.
+const COMES_AND_GOES_MIB: u64 = 1_500;
 const METRICS: &str = "ssim2,butteraugli,dssim,psnr";
 /// How often each variant is scored: long enough for the hog to come and go several times.
-const COPIES: usize = 12;
+const COPIES: usize = 50;
 
-/// Takes most of the memory for two seconds, frees it for one, and so on until it is dropped. `tail` keeps its last line
-/// in memory until that ends, however long it is.
-struct Hog(Child);
+/// Holds nearly all memory, and takes most of the rest for two seconds, frees it for one, and so on until it ends. A virtual
+/// machine gives new memory so slowly that all of it would not come and go more than once in a sweep.
+struct Hog {
+    _held: Vec<u8>,
+    ends: Arc<AtomicBool>,
+    takes: Option<JoinHandle<u32>>,
+}
 
 impl Hog {
     fn of(mib: u64) -> Self {
-        let script = format!("while :; do (head -c {mib}M /dev/zero; sleep 2) | tail -n 1 >/dev/null; sleep 1; done");
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]).process_group(0).stderr(Stdio::null());
-        Self(command.spawn().expect("sh is everywhere"))
+        let held = taken(mib.checked_sub(COMES_AND_GOES_MIB).expect("a machine with more memory than that"));
+        let ends = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&ends);
+        let takes = std::thread::spawn(move || {
+            let mut times = 0;
+            while !ended.load(Ordering::Relaxed) {
+                let memory = taken(COMES_AND_GOES_MIB);
+                std::thread::sleep(Duration::from_secs(2));
+                drop(std::hint::black_box(memory));
+                times += 1;
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            times
+        });
+        Self { _held: held, ends, takes: Some(takes) }
+    }
+
+    /// Says how often it took them.
+    fn end(mut self) -> u32 {
+        self.ends.store(true, Ordering::Relaxed);
+        self.takes.take().map_or(0, |takes| takes.join().expect("it ended"))
     }
 }
 
-impl Drop for Hog {
-    fn drop(&mut self) {
-        let group = format!("-{}", self.0.id());
-        Command::new("kill").args(["-KILL", "--", &group]).status().expect("kill is everywhere");
-        self.0.wait().expect("gone");
-    }
+/// Written to, so that it is really taken.
+fn taken(mib: u64) -> Vec<u8> {
+    vec![1_u8; (mib << 20) as usize]
 }
 
 fn available_mib() -> u64 {
@@ -54,14 +77,14 @@ fn scores(folder: &Path, profile: &str) -> (BTreeMap<String, [Option<f64>; 4]>, 
     let mut least = u64::MAX;
     while !reader.is_finished() {
         least = least.min(available_mib());
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     }
     let output = reader.join().expect("read");
     assert!(output.status.success(), "{:?}", output.status);
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("rows");
     let score = |row: &Value, metric: &str| row[metric].as_f64();
     let of_row = |row: &Value| {
-        let name = row["file"].as_str().expect("its name").to_owned();
+        let name = row["distorted"].as_str().expect("its name").to_owned();
         (name, ["ssim2", "butteraugli", "dssim", "psnr"].map(|metric| score(row, metric)))
     };
     (rows.iter().map(of_row).collect(), least)
@@ -97,8 +120,9 @@ fn every_image_is_scored_beside_a_hog_that_comes_and_goes() {
     let before = available_mib();
     let hog = Hog::of(before.checked_sub(LEFT_MIB).expect("a machine with more memory than that"));
     let (beside, least) = scores(folder.path(), "beside.toml");
-    drop(hog);
-    println!("{before} MiB were available before, {least} MiB at the least");
-    assert!(least < before / 4, "the hog took too little: {least} of {before} MiB were left");
+    let times = hog.end();
+    println!("{before} MiB were available before, {least} MiB at the least; taken {times} times");
+    assert!(times >= 3, "the sweep was over too soon");
+    assert!(least < before / 10, "the hog took too little: {least} of {before} MiB were left");
     assert_eq!(beside, quiet);
 }

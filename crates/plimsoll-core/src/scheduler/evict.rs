@@ -140,6 +140,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// What a rung says that it takes, with the copies of values that lie elsewhere.
+    #[inline]
     pub(super) fn declared(&self, device: DeviceId, spec: &TaskSpec, rung: &Rung) -> Bytes {
         let copies = if spec.takes.is_empty() { Bytes::ZERO } else { self.distance(spec, device).copies };
         rung.total(spec.references.len()) + copies

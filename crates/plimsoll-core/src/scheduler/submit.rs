@@ -71,8 +71,8 @@ pub(super) struct CostCell {
 /// A rung that takes longer on a device than elsewhere is tried there again after so many times its time: of a device
 /// that is idle anyway no more than this part goes into it.
 const MEASURED_AGAIN_AFTER: f64 = 32.0;
-/// What takes less than this part of what was expected is looked into at once.
-const SURPRISING: f64 = 0.5;
+/// What takes less than one part in this many of what was expected is looked into at once.
+const SURPRISING: u64 = 2;
 
 /// Weight of the latest sample in the moving average of throughput.
 const THROUGHPUT_ALPHA: f64 = 0.1;
@@ -86,9 +86,10 @@ impl CostCell {
     }
 
     /// A run that was expected to take so long took this long.
+    #[inline]
     pub(super) fn ended(&mut self, now: Moment, expected: Nanos, took: Nanos) {
         self.looked_at = now;
-        self.was_surprising = took < expected.scaled(SURPRISING);
+        self.was_surprising = took.0 < expected.0 / SURPRISING;
     }
 
     /// It is about to be measured.
