@@ -293,21 +293,23 @@ impl<H: Host> Scheduler<H> {
         if self.config.strategy.keeps_shares() {
             return None;
         }
+        let is_worth = |owner: &DeviceId| {
+            let from = self.device(*owner);
+            *owner != thief && !from.queue.is_empty() && from.health.is_well() && self.is_worth_stealing_from(*owner)
+        };
+        let owners: SmallVec<[DeviceId; 8]> = self.device_ids().filter(is_worth).collect();
+        if owners.is_empty() {
+            return None;
+        }
         let mut best: Option<(TaskId, Choice, DeviceId)> = None;
         let mut gain = 0;
-        for owner in self.device_ids().filter(|owner| *owner != thief) {
-            let from = self.device(owner);
-            if !from.health.is_well() || !self.is_worth_stealing_from(owner) {
-                continue;
-            }
-            for task in from.queue.iter().rev().take(STEAL_LOOK) {
-                if let Some((choice, sooner)) = self.sooner_here(now, task, owner, thief).filter(|(_, g)| *g > gain) {
-                    gain = sooner;
-                    best = Some((task, choice, owner));
-                }
+        for (task, owner) in self.stealable(&owners) {
+            if let Some((choice, sooner)) = self.sooner_here(now, task, owner, thief).filter(|(_, g)| *g > gain) {
+                gain = sooner;
+                best = Some((task, choice, owner));
             }
         }
-        let (task, choice, from) = best.or_else(|| self.to_measure_again(now, thief))?;
+        let (task, choice, from) = best.or_else(|| self.to_measure_again(now, thief, &owners))?;
         self.count_bypass(thief, LOOK);
         self.leave_queue(task);
         self.enqueue(now, task, choice);
@@ -315,6 +317,14 @@ impl<H: Host> Scheduler<H> {
         let started = self.start(now, task);
         self.went_elsewhere(now);
         started
+    }
+
+    /// The last tasks of these queues, and where they stand.
+    fn stealable(&self, owners: &[DeviceId]) -> impl Iterator<Item = (TaskId, DeviceId)> {
+        owners.iter().flat_map(|&owner| {
+            let last = self.device(owner).queue.iter().rev().take(STEAL_LOOK);
+            last.map(move |task| (task, owner))
+        })
     }
 
     /// What the task would cost here and by how much it would be done sooner, if it would.
@@ -353,13 +363,13 @@ impl<H: Host> Scheduler<H> {
 
     /// A device that was slow for a while gets no more work, and nobody would notice that it is fast again. Once it has
     /// been idle for long enough it takes a task that has time, to see.
-    fn to_measure_again(&mut self, now: Moment, thief: DeviceId) -> Option<(TaskId, Choice, DeviceId)> {
-        let others = self.device_ids().filter(|owner| *owner != thief && self.device(*owner).health.is_well());
-        let tasks = others.flat_map(|owner| {
-            let last = self.device(owner).queue.iter().rev().take(STEAL_LOOK);
-            last.map(move |task| (task, owner))
-        });
-        let (task, choice, owner) = tasks.into_iter().find_map(|(task, owner)| {
+    fn to_measure_again(
+        &mut self,
+        now: Moment,
+        thief: DeviceId,
+        owners: &[DeviceId],
+    ) -> Option<(TaskId, Choice, DeviceId)> {
+        let (task, choice, owner) = self.stealable(owners).find_map(|(task, owner)| {
             let here = self.could_go(now, task, owner, thief)?;
             self.is_worth_measuring_again(now, task, thief, here).then_some((task, here, owner))
         })?;
