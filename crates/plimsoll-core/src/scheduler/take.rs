@@ -309,7 +309,7 @@ impl<H: Host> Scheduler<H> {
                 best = Some((task, choice, owner));
             }
         }
-        let (task, choice, from) = best.or_else(|| self.to_measure_again(now, thief, &owners))?;
+        let (task, choice, from) = best.or_else(|| self.one_to_measure_again(now, thief, &owners))?;
         self.count_bypass(thief, LOOK);
         self.leave_queue(task);
         self.enqueue(now, task, choice);
@@ -363,7 +363,7 @@ impl<H: Host> Scheduler<H> {
 
     /// A device that was slow for a while gets no more work, and nobody would notice that it is fast again. Once it has
     /// been idle for long enough it takes a task that has time, to see.
-    fn to_measure_again(
+    fn one_to_measure_again(
         &mut self,
         now: Moment,
         thief: DeviceId,
