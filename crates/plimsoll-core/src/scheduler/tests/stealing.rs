@@ -136,7 +136,9 @@ fn one_slow_gpu(priority: crate::Priority, deadline: Option<Moment>) -> Schedule
     let spec = TaskSpec { priority, deadline, ..spec(&mut scheduler, on_gpu(10)) };
     scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(10));
     scheduler.teach(spec.workload, "gpu", FAST, 10, Nanos::millis(1));
-    (0..6).for_each(|_| drop(scheduler.submit(Moment(1), spec.clone(), ()).unwrap()));
+    for _ in 0..6 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
     assert_eq!(depths(&scheduler), [0, 0, 6]);
     scheduler
 }
