@@ -82,7 +82,8 @@ fn an_input_that_breaks_is_told_after_what_came_before() {
                 let input = Breaks { left: 30 << 20, panics };
                 packer(threads).pack(input, &mut io::sink(), &recipe, &PackWatch::default()).unwrap_err()
             });
-            assert!(error.to_string().contains("on purpose"), "{error}");
+            let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            assert!(cause.contains("on purpose"), "{error}: {cause}");
         }
     }
 }
