@@ -66,7 +66,7 @@ pub(crate) const ALL: &[Campaign] = &[
     },
     Campaign {
         name: "memory-hog",
-        what: "a sweep beside a program that takes most of the memory and frees it, again and again: every image scored",
+        what: "a sweep beside a program that holds most memory and takes and frees the rest, again and again: every image scored",
         package: "plimsoll-cli",
         binary: "hog",
         tests: "hog",

@@ -1,4 +1,5 @@
-//! `plimsoll score` beside a program that takes most of the machine's memory and gives it back, again and again.
+//! `plimsoll score` beside a program that holds most of the machine's memory, and takes and gives back the rest again and
+//! again.
 //! Not among the usual tests: whatever else runs on the machine would feel it. `cargo xtask campaign memory-hog`
 
 #![cfg(target_os = "linux")]
