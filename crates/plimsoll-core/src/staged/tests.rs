@@ -269,6 +269,9 @@ fn no_drain_copy_lies_behind_the_next_kicks_wait() {
 fn declarations_are_refused_by_name() {
     let unordered = |pool, before, after, items, depth| StagesError::NotOrdered { pool, before, after, items, depth };
     type Edit = fn(&mut Draft);
+    fn without(draft: &mut Draft, edge: usize) {
+        draft.edges.remove(edge);
+    }
     let cases: &[(Edit, StagesError)] = &[
         (|draft| draft.depth_max = 0, StagesError::Depth(0)),
         (|draft| draft.depth_max = 9, StagesError::Depth(9)),
@@ -288,9 +291,9 @@ fn declarations_are_refused_by_name() {
         (|draft| draft.pools[0].bytes = Bytes(6), StagesError::NoBuffers("staging")),
         (|draft| draft.stages[0].uses[0].1 = Reads, StagesError::NeverWritten("staging")),
         (|draft| draft.pools[1].count = Count::Fixed(2), StagesError::CarriedByMany("sums")),
-        (|draft| drop(draft.edges.remove(0)), StagesError::NoReadyEdge("staging")),
-        (|draft| drop(draft.edges.remove(1)), StagesError::NoConsumedEdge("staging")),
-        (|draft| drop(draft.edges.remove(2)), StagesError::NoConsumedEdge("sums")),
+        (|draft| without(draft, 0), StagesError::NoReadyEdge("staging")),
+        (|draft| without(draft, 1), StagesError::NoConsumedEdge("staging")),
+        (|draft| without(draft, 2), StagesError::NoConsumedEdge("sums")),
         (|draft| draft.edges[0].guards = "out", StagesError::NoUser { edge: "loaded", stage: "load" }),
         (|draft| draft.edges[2].kind = Event, StagesError::OneStream("summed")),
         (|draft| draft.edges[0].kind = StreamOrder, StagesError::TwoStreams("loaded")),
