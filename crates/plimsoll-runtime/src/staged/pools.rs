@@ -72,14 +72,14 @@ impl Readbacks {
 ///
 /// and what a stage was lent it cannot keep:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0621
 /// # use plimsoll_core::Fault;
 /// # use plimsoll_runtime::staged::Acquired;
 /// # use plimsoll_runtime::Buffer;
 /// struct Keeps<'k>(Vec<&'k Buffer>);
 /// impl<'k> Keeps<'k> {
 ///     fn keep(&mut self, buffers: &mut Acquired<'_>) -> Result<(), Fault> {
-///         self.0.push(buffers.buffer("chunks")?); // borrowed data escapes
+///         self.0.push(buffers.buffer("chunks")?); // it would outlive the release
 ///         Ok(())
 ///     }
 /// }
