@@ -24,6 +24,7 @@ pub mod rng;
 mod rung;
 pub mod scheduler;
 mod sessions;
+pub mod staged;
 pub mod stats;
 pub mod task;
 mod units;

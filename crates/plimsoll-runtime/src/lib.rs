@@ -33,6 +33,7 @@ pub mod profile_file;
 mod readback;
 mod run_all;
 mod shared;
+pub mod staged;
 mod submission;
 mod sync;
 mod task;

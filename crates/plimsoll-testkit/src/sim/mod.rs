@@ -10,11 +10,13 @@
 //! | `fuzz.rs` | many scenarios, and whether each task ended as it should |
 //! | `stream.rs` | a stream of equal frames in an ordered window |
 //! | `replay.rs` | a known task graph on a known box |
+//! | `staged/` | staged work on streams that run beside each other, and what happens if a part of it is switched off |
 
 mod checks;
 pub mod fuzz;
 pub mod replay;
 pub mod scenario;
+pub mod staged;
 pub mod stream;
 mod truth;
 pub mod world;
