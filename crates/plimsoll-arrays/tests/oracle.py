@@ -1,4 +1,4 @@
-"""Reads arrays with zarr-python and tensorstore and holds them against plain numpy; writes some for the other direction.
+"""Reads arrays with zarr-python, tensorstore and zarrs and holds them against plain numpy; writes some for the other direction.
 
     oracle.py read FOLDER     every NAME.zarr of cases.json against NAME.raw; levels computed again; OME metadata checked
     oracle.py write FOLDER    NAME.zarr and NAME.raw of every type, codec and cut, and their names in cases.json
@@ -8,11 +8,13 @@ import itertools
 import json
 import pathlib
 import sys
+import warnings
 
 import numpy as np
 import tensorstore
 import yaozarrs
 import zarr
+import zarrs
 
 TYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
 
@@ -20,6 +22,13 @@ TYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64
 def read_zarr(root, path):
     node = zarr.open(str(root), mode="r")
     return np.asarray((node[path] if path else node)[...])
+
+
+def read_zarrs(root, path):
+    # The same front, but shards, codecs and chunks are those of the Rust crate. Where it cannot read something it hands
+    # over to the other, with a warning, which is an error here.
+    with zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.strict": True}):
+        return read_zarr(root, path)
 
 
 def read_tensorstore(root, path):
@@ -71,7 +80,7 @@ def check(case, folder):
     for number, level in enumerate(case["levels"]):
         if number > 0:
             expected = reduced(expected, level["halved"], case["reduction"])
-        for read in (read_zarr, read_tensorstore):
+        for read in (read_zarr, read_zarrs, read_tensorstore):
             got = read(root, level["path"])
             what = f"{case['name']} level {number} by {read.__name__}"
             assert got.dtype == expected.dtype and got.shape == expected.shape, f"{what}: {got.dtype} {got.shape}"
@@ -87,7 +96,7 @@ def read(folder):
     cases = json.loads((folder / "cases.json").read_text())
     for case in cases:
         check(case, folder)
-    print(f"{len(cases)} arrays read by zarr {zarr.__version__} and tensorstore")
+    print(f"{len(cases)} arrays read by zarr {zarr.__version__}, zarrs {zarrs.__version__} and tensorstore")
 
 
 CODECS = [
@@ -126,4 +135,5 @@ def write(folder):
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("error")
     {"read": read, "write": write}[sys.argv[1]](pathlib.Path(sys.argv[2]))

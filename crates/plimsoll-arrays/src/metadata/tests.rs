@@ -65,8 +65,8 @@ fn lies_are_named() {
     let lies: [Lie; 20] = [
         ("/zarr_format", json!(2), "zarr_format"),
         ("/node_type", json!("arrow"), "node_type"),
-        ("/shape", json!([1, 2]), "3 dimensions and"),
-        ("/shape", json!([1; 40]), "40 entries"),
+        ("/shape", json!([1, 2]), "2 dimensions and"),
+        ("/shape", json!(vec![1; 40]), "40 entries"),
         ("/shape", json!([1, -2, 3]), "'shape'"),
         ("/shape", json!([1e300, 2, 3]), "'shape'"),
         ("/shape", json!([u64::MAX, 2, 3]), "dimension 0"),

@@ -9,7 +9,7 @@ use plimsoll_arrays::sink::Sink;
 use plimsoll_arrays::{DataType, Grid, Layout, LevelLayout};
 
 /// Writes an array of so many steps along its first dimension, every level and the metadata.
-pub fn write(sink: &dyn Sink, layout: &Layout, length: u64, elements: &[u8]) {
+pub(crate) fn write(sink: &dyn Sink, layout: &Layout, length: u64, elements: &[u8]) {
     let mut elements = elements.to_vec();
     for (number, level) in layout.levels().iter().enumerate() {
         let grid = layout.grid_at(number, length).unwrap();
@@ -84,7 +84,7 @@ impl LevelWriter<'_> {
 }
 
 /// Elements that pack somewhat: slow waves, noise, runs of the fill value zero, and every special float.
-pub fn elements(data_type: DataType, count: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn elements(data_type: DataType, count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut noise = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
