@@ -86,43 +86,46 @@ fn rows<S: Summed<W>, const W: usize>(block: Block<'_>, out: &mut Vec<u8>) {
     let (width, is_halved) = (block.shape[outer], block.halved[outer]);
     let elements = block.elements.as_chunks::<W>().0;
     let mut sums = vec![S::NOTHING; reduced[outer]];
-    let mut starts = Vec::new();
+    let mut windows = WindowRows::default();
     out.reserve(reduced.iter().product::<usize>() * W);
     for row in 0..reduced[..outer].iter().product::<usize>() {
-        window_rows(block, &reduced, row, &mut starts);
-        for (at, start) in starts.iter().enumerate() {
-            add_row::<S, W>(&mut sums, &elements[start * width..][..width], is_halved, at == 0);
-        }
-        write_row::<S, W>(&sums, starts.len().ilog2(), is_halved, width, out);
-    }
-}
-
-/// Which rows of the block one row of windows reaches over, in row-major order.
-fn window_rows(block: Block<'_>, reduced: &[usize], mut row: usize, starts: &mut Vec<usize>) {
-    let outer = block.shape.len() - 1;
-    let mut index = [0; crate::limits::RANK_MAX];
-    for dimension in (0..outer).rev() {
-        index[dimension] = row % reduced[dimension];
-        row /= reduced[dimension];
-    }
-    starts.clear();
-    starts.push(0);
-    for dimension in 0..outer {
-        let size = block.shape[dimension];
-        let (first, count) = match block.halved[dimension] {
-            true => (2 * index[dimension], (size - 2 * index[dimension]).min(2)),
-            false => (index[dimension], 1),
-        };
-        let finer = starts.iter().flat_map(|start| (first..first + count).map(move |at| start * size + at));
-        *starts = finer.collect();
-    }
-}
-
-/// Adds a row of elements to the sums of the windows, which begin with it if it is the first.
-fn add_row<S: Summed<W>, const W: usize>(sums: &mut [S::Sum], row: &[[u8; W]], is_halved: bool, is_first: bool) {
-    if is_first {
+        let rows = windows.of(block, &reduced, row);
         sums.fill(S::NOTHING);
+        for row in rows {
+            add_row::<S, W>(&mut sums, &elements[row * width..][..width], is_halved);
+        }
+        write_row::<S, W>(&sums, rows.len().ilog2(), is_halved, width, out);
     }
+}
+
+/// Which rows of the block one row of windows reaches over, in buffers that are used again.
+#[derive(Default)]
+struct WindowRows {
+    rows: Vec<usize>,
+    finer: Vec<usize>,
+}
+
+impl WindowRows {
+    /// The rows of the windows of one reduced row, in row-major order.
+    fn of(&mut self, block: Block<'_>, reduced: &[usize], row: usize) -> &[usize] {
+        let outer = block.shape.len() - 1;
+        let mut inner: usize = reduced[..outer].iter().product();
+        self.rows.clear();
+        self.rows.push(0);
+        for ((&size, &is_halved), count) in block.shape[..outer].iter().zip(block.halved).zip(reduced) {
+            inner /= count;
+            let at = row / inner % count;
+            let window = if is_halved { 2 * at..size.min(2 * at + 2) } else { at..at + 1 };
+            self.finer.clear();
+            self.finer.extend(self.rows.iter().flat_map(|row| window.clone().map(move |at| row * size + at)));
+            std::mem::swap(&mut self.rows, &mut self.finer);
+        }
+        &self.rows
+    }
+}
+
+/// Adds a row of elements to the sums of the windows.
+fn add_row<S: Summed<W>, const W: usize>(sums: &mut [S::Sum], row: &[[u8; W]], is_halved: bool) {
     if !is_halved {
         return sums.iter_mut().zip(row).for_each(|(sum, element)| *sum = S::add(*sum, *element));
     }

@@ -103,7 +103,7 @@ impl Sink for Filesystem {
 
     fn size(&self, key: &str) -> Result<Option<u64>, SinkError> {
         match fs::metadata(self.path(key)?) {
-            Ok(metadata) => Ok(metadata.is_file().then(|| metadata.len())),
+            Ok(metadata) => Ok(metadata.is_file().then_some(metadata.len())),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(SinkError::of_io(key, "read", error)),
         }

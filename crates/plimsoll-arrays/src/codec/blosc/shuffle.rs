@@ -45,7 +45,7 @@ impl Shuffle {
             Self::None => return None,
             Self::Byte if element.width() == 1 => return None,
             Self::Byte => StepKind::Shuffle,
-            Self::Bit if block / element.width() % 8 != 0 => return None,
+            Self::Bit if !(block / element.width()).is_multiple_of(8) => return None,
             Self::Bit => StepKind::Bitshuffle,
         };
         Some(Step { kind, element })
