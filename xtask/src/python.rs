@@ -52,11 +52,11 @@ fn has(folder: &Path, wanted: &str) -> bool {
 
 /// Debian keeps what makes environments apart from Python itself.
 fn ensure_venv() -> Result<(), String> {
-    let can_make = |python: &&str| {
+    let can_make = |python: &str| {
         let asked = Command::new(python).args(["-c", "import ensurepip, venv"]).output();
         asked.is_ok_and(|output| output.status.success())
     };
-    if PYTHONS.iter().any(|python| can_make(&python)) {
+    if PYTHONS.iter().any(|python| can_make(python)) {
         return Ok(());
     }
     let elsewhere = "tests need Python 3.11 or newer with venv and pip and there is no apt-get; install them, then run \
@@ -65,11 +65,11 @@ fn ensure_venv() -> Result<(), String> {
 }
 
 fn make(folder: &Path) -> Result<(), String> {
-    let made = |python: &&str| {
+    let made = |python: &str| {
         let status = Command::new(python).args(["-m", "venv", "--clear"]).arg(folder).status();
         status.is_ok_and(|status| status.success())
     };
-    match PYTHONS.iter().any(|python| made(&python)) {
+    match PYTHONS.iter().any(|python| made(python)) {
         true => Ok(()),
         false => Err(format!("no Python makes an environment; try `python3 -m venv {}`", folder.display())),
     }
