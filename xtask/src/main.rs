@@ -8,6 +8,7 @@ mod components;
 mod instructions;
 mod packages;
 mod perf;
+mod python;
 mod steps;
 mod video;
 mod vulkan;
@@ -63,8 +64,13 @@ fn test(named: &[&str]) -> Result<(), String> {
     if steps.iter().any(|step| step.needs_archivers) {
         archivers::ensure()?;
     }
-    let needs_browser = steps.iter().any(|step| step.needs_browser);
-    let tools = if needs_browser { browser::ensure(&steps::target())? } else { Vec::new() };
+    let mut tools = Vec::new();
+    if steps.iter().any(|step| step.needs_browser) {
+        tools.extend(browser::ensure(&steps::target())?);
+    }
+    if steps.iter().any(|step| step.needs_python) {
+        tools.extend(python::ensure(&steps::root(), &steps::target())?);
+    }
     steps::run(&steps, &tools)
 }
 

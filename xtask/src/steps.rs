@@ -21,6 +21,8 @@ pub(crate) struct Step {
     pub(crate) needs_video: bool,
     /// Whether it holds packed files against the stock tools.
     pub(crate) needs_archivers: bool,
+    /// Whether it has arrays read by Python packages.
+    pub(crate) needs_python: bool,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     /// A target folder of its own, below the usual one: other compiler flags would rebuild everything there and back.
@@ -50,6 +52,7 @@ pub(crate) const ALL: &[Step] = &[
         needs_browser: true,
         needs_video: true,
         needs_archivers: true,
+        needs_python: true,
         arguments: &["test", "--workspace", "--no-fail-fast"],
         ..PLAIN
     },
@@ -86,6 +89,7 @@ const PLAIN: Step = Step {
     needs_browser: false,
     needs_video: false,
     needs_archivers: false,
+    needs_python: false,
     arguments: &[],
     environment: &[],
     own_target: None,
@@ -178,9 +182,11 @@ mod tests {
 
     #[test]
     fn tests_need_every_tool_and_other_steps_none() {
-        let needs = |step: &Step| [step.needs_gpu, step.needs_browser, step.needs_video, step.needs_archivers];
+        let needs = |step: &Step| {
+            [step.needs_gpu, step.needs_browser, step.needs_video, step.needs_archivers, step.needs_python]
+        };
         for step in ALL {
-            assert_eq!(needs(step), [step.name == "test"; 4], "{}", step.name);
+            assert_eq!(needs(step), [step.name == "test"; 5], "{}", step.name);
         }
     }
 

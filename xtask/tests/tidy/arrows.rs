@@ -24,6 +24,7 @@ const ARROWS: &[Arrow] = &[
         to: &["plimsoll-core", "plimsoll-runtime"],
         tests: &["plimsoll-testkit", "plimsoll-wgpu"],
     },
+    Arrow { from: "plimsoll-arrays", to: &["plimsoll-blocks"], tests: &[] },
     Arrow {
         from: "plimsoll-image",
         to: &["plimsoll-core", "plimsoll-runtime"],
@@ -173,7 +174,7 @@ fn the_sentence_the_table_and_the_manifests_agree() {
 
 #[test]
 fn a_planted_sentence_is_caught() {
-    let right = "Arrows point inward: cli → facade, results,\ntestkit; facade → blocks, image, wgpu, runtime; blocks, image, wgpu, testkit → runtime →\ncore. More.";
+    let right = "Arrows point inward: cli → facade, results,\ntestkit; facade → blocks, image, wgpu, runtime; arrays → blocks; blocks, image, wgpu, testkit → runtime →\ncore. More.";
     assert_eq!(differences(&sentence(right), &table()), [""; 0]);
     let planted = differences(&sentence(&right.replace("cli → facade, results", "cli → facade")), &table());
     assert_eq!(planted, ["plimsoll-cli → plimsoll-results"]);

@@ -54,7 +54,7 @@ impl Step {
     }
 
     /// Writes the result over `out`, which is as long as the block and holds it.
-    pub(crate) fn apply_to(self, block: &[u8], out: &mut [u8]) {
+    pub fn apply_to(self, block: &[u8], out: &mut [u8]) {
         let width = self.element.width();
         match self.kind {
             StepKind::Shuffle => by_width(width, Shuffle { block, out }),
@@ -65,13 +65,18 @@ impl Step {
 
     pub(crate) fn undo(self, block: &[u8]) -> Vec<u8> {
         let mut out = block.to_vec();
-        let (width, to) = (self.element.width(), &mut out[..]);
-        match self.kind {
-            StepKind::Shuffle => by_width(width, Unshuffle { block, out: to }),
-            StepKind::Bitshuffle => bitunshuffle(width, block, to),
-            StepKind::Delta => by_width(width, Undelta { out: to }),
-        }
+        self.undo_to(block, &mut out);
         out
+    }
+
+    /// Writes what it was over `out`, which is as long as the block and holds it.
+    pub fn undo_to(self, block: &[u8], out: &mut [u8]) {
+        let width = self.element.width();
+        match self.kind {
+            StepKind::Shuffle => by_width(width, Unshuffle { block, out }),
+            StepKind::Bitshuffle => bitunshuffle(width, block, out),
+            StepKind::Delta => by_width(width, Undelta { out }),
+        }
     }
 }
 

@@ -20,4 +20,5 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     Allowed { name: "cvvdp_parameters.json", why: "a table of the ColorVideoVDP project" },
     Allowed { name: "display_models.json", why: "a table of the ColorVideoVDP project" },
     Allowed { name: "harbour.ppm", why: "an intermediate file of the commands beside it" },
+    Allowed { name: "zarr.json", why: "the metadata file of every Zarr v3 array and group" },
 ];
