@@ -1,5 +1,5 @@
 //! Buffers that are used again: a block's bytes go from reader to worker to writer, and the memory comes back.
-//! Never grows without end: what does not fit among the `IDLE_BYTES_MAX` that are kept is freed.
+//! Never grows without end: what does not fit among the bytes that are kept is freed.
 //! Invariant: a buffer is either somebody's or idle, never both.
 
 use std::fmt;
@@ -15,13 +15,25 @@ const POOLED_MIN: usize = 32 << 10;
 #[derive(Clone, Default)]
 pub struct Pool(Arc<Mutex<Idle>>);
 
-#[derive(Default)]
 struct Idle {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
+    /// Bytes that are kept at the most.
+    bytes_max: usize,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self { buffers: Vec::new(), bytes: 0, bytes_max: IDLE_BYTES_MAX }
+    }
 }
 
 impl Pool {
+    /// One that keeps so many idle bytes, for work of which more is under way.
+    pub fn keeping(bytes: usize) -> Self {
+        Self(Arc::new(Mutex::new(Idle { bytes_max: bytes, ..Idle::default() })))
+    }
+
     /// An empty buffer with room for at least so many bytes.
     pub fn take(&self, capacity: usize) -> PooledBytes {
         let found = if capacity < POOLED_MIN { None } else { self.idle(|idle| idle.take(capacity)) };
@@ -42,9 +54,10 @@ impl Pool {
 }
 
 impl Idle {
-    /// The smallest that is large enough, so that large ones stay for those that need them.
+    /// The smallest that is large enough and not twice as large: large ones stay for those that need them.
     fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
-        let enough = self.buffers.iter().enumerate().filter(|(_, buffer)| buffer.capacity() >= capacity);
+        let fits = capacity..=2 * capacity;
+        let enough = self.buffers.iter().enumerate().filter(|(_, buffer)| fits.contains(&buffer.capacity()));
         let (at, _) = enough.min_by_key(|(_, buffer)| buffer.capacity())?;
         let buffer = self.buffers.swap_remove(at);
         self.bytes -= buffer.capacity();
@@ -52,7 +65,7 @@ impl Idle {
     }
 
     fn give_back(&mut self, buffer: Vec<u8>) {
-        if self.bytes + buffer.capacity() <= IDLE_BYTES_MAX {
+        if self.bytes + buffer.capacity() <= self.bytes_max {
             self.bytes += buffer.capacity();
             self.buffers.push(buffer);
         }
