@@ -2,7 +2,7 @@
 //!
 //! What a user describes ([`ArraySpec`]) becomes a checked plan ([`Layout`]) once. Chunks are packed by [`codec`], placed
 //! in [`shard`]s, and written with their [`metadata`] to a [`sink`]; [`read`] goes the other way and trusts nothing.
-//! Nothing here starts a thread, schedules, or knows a device.
+//! Nothing here starts a thread or schedules.
 //!
 //! | module | what it owns |
 //! |---|---|
@@ -16,6 +16,7 @@
 //! | `copy` | moving boxes of elements |
 //! | `sink` | where objects are kept, whole or not at all |
 //! | `read` | what is there, whether it is sound, and its elements |
+//! | `work` | making levels and packing chunks as workloads |
 //! | `limits` | how large things may be |
 
 pub mod codec;
@@ -32,6 +33,7 @@ pub mod read;
 pub mod shard;
 pub mod sink;
 mod spec;
+pub mod work;
 
 pub use codec::{Codec, ParseCodecError};
 pub use data_type::{DataType, ParseDataTypeError};

@@ -36,6 +36,10 @@ pub struct Verification {
     pub chunks: u64,
     /// Bytes that are stored.
     pub bytes: u64,
+    /// Objects behind the end of the array: those of a run that was cut short, which published no more.
+    pub behind_end: u64,
+    /// A level is shorter than the one before it asks for, as after a run that was cut short.
+    pub is_unfinished: bool,
     /// What is wrong, the first of it.
     pub faults: Vec<Fault>,
     /// How many faults there are in all.
@@ -53,6 +57,8 @@ impl Verification {
         self.objects += other.objects;
         self.chunks += other.chunks;
         self.bytes += other.bytes;
+        self.behind_end += other.behind_end;
+        self.is_unfinished |= other.is_unfinished;
         self.fault_count += other.fault_count;
         let room = FAULTS_MAX.saturating_sub(self.faults.len());
         self.faults.extend(other.faults.into_iter().take(room));
@@ -104,8 +110,13 @@ impl Store {
         for pair in self.levels().windows(2) {
             let (finer, shape) = (&pair[0].metadata.grid.shape, &pair[1].metadata.grid.shape);
             let fits = |(finer, size): (&u64, &u64)| size == finer || *size == finer.div_ceil(2);
+            // Each level is published when its own objects are whole; a run that is cut short leaves coarser ones behind.
+            let is_behind = finer.len() == shape.len() && shape[0] < finer[0] && shape[0] != finer[0].div_ceil(2);
+            found.is_unfinished |= is_behind;
+            let skipped = usize::from(is_behind);
+            let (finer, shape) = (&finer[skipped..], &shape[skipped..]);
             if finer.len() != shape.len() || !finer.iter().zip(shape).all(fits) {
-                let what = FaultError::LevelShape { shape: shape.clone(), finer: finer.clone() };
+                let what = FaultError::LevelShape { shape: shape.to_vec(), finer: finer.to_vec() };
                 found.fault(&metadata::key(&pair[1].path), None, what);
             }
         }
@@ -120,9 +131,13 @@ impl Store {
     pub fn verify_object(&self, object: &StoredObject, options: &VerifyOptions, scratch: &mut Scratch) -> Verification {
         let mut found = Verification { objects: 1, bytes: object.bytes, ..Verification::default() };
         let level = &self.levels()[object.level];
-        if let Err(what) = check_place(level, object).and_then(|()| check_memory(level, options)) {
-            found.fault(&object.key, None, what);
-            return found;
+        match check_place(level, object).and_then(|place| check_memory(level, options).map(|()| place)) {
+            Err(what) => {
+                found.fault(&object.key, None, what);
+                return found;
+            }
+            Ok(ObjectPlace::BehindEnd) => found.behind_end += 1,
+            Ok(ObjectPlace::Within) => {}
         }
         let mut reader = ChunkReader::new(&*self.sink, level);
         match reader.index(&object.key, object.bytes) {
@@ -141,12 +156,20 @@ impl Store {
     }
 }
 
-/// Whether an object lies in the array.
-fn check_place(level: &Level, object: &StoredObject) -> Result<(), FaultError> {
+enum ObjectPlace {
+    Within,
+    /// Beyond the end of the first dimension, along which arrays grow.
+    BehindEnd,
+}
+
+/// Where an object lies; an error if it never can.
+fn check_place(level: &Level, object: &StoredObject) -> Result<ObjectPlace, FaultError> {
     let coordinates = level.metadata.object_of_key(level.below(&object.key)).ok_or(FaultError::Stray)?;
     let counts = level.metadata.grid.object_counts();
-    match coordinates.iter().zip(&counts).all(|(at, count)| at < count) {
-        true => Ok(()),
+    let is_within = |from: usize| coordinates[from..].iter().zip(&counts[from..]).all(|(at, count)| at < count);
+    match is_within(1) {
+        true if is_within(0) => Ok(ObjectPlace::Within),
+        true => Ok(ObjectPlace::BehindEnd),
         false => Err(FaultError::Outside { shape: level.metadata.grid.shape.clone() }),
     }
 }

@@ -61,7 +61,7 @@ pub enum SinkError {
         most: usize,
     },
     /// Anything else.
-    #[error("'{key}' could not be {what}: {source}")]
+    #[error("'{key}' could not be {what}")]
     Failed {
         /// What it was about.
         key: String,

@@ -63,6 +63,14 @@ impl Filesystem {
         Ok(FileObject { file, unfinished, path, key: key.to_owned(), is_synced: self.is_synced, is_finished: false })
     }
 
+    fn not_made(&self, source: io::Error) -> SinkError {
+        let key = self.root.display().to_string();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => SinkError::of_io(&key, "made", source),
+            _ => SinkError::Failed { key, what: "made as a folder", source },
+        }
+    }
+
     /// Removes what writers that died left unfinished. Only for whoever holds the lock.
     fn sweep(&self) -> io::Result<()> {
         let mut left = Vec::new();
@@ -142,7 +150,7 @@ impl Sink for Filesystem {
         let failed = |error| SinkError::of_io(LOCK, "locked", error);
         let locked = || SinkError::Locked { store: self.root.display().to_string() };
         for _ in 0..LOCK_TRIES {
-            fs::create_dir_all(&self.root).map_err(failed)?;
+            fs::create_dir_all(&self.root).map_err(|source| self.not_made(source))?;
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
