@@ -27,17 +27,22 @@
 //! | `score` | scores of image files: [`score`] |
 //! | `frames` | operations on video frames: [`frames`] |
 //! | `pack` | zstd and gzip files, packed and unpacked side by side: [`pack`] |
+//! | `array` | streams of frames as Zarr v3 arrays: [`array`] |
 //!
 //! All are on unless said otherwise; the scheduler alone needs none of them.
 
 #![warn(missing_debug_implementations)]
 
+#[cfg(feature = "array")]
+pub mod array;
 pub mod bench;
 pub mod device;
 #[cfg(feature = "frames")]
 pub mod frames;
 mod gpus;
-#[cfg(any(feature = "frames", feature = "pack"))]
+#[cfg(any(feature = "pack", feature = "array"))]
+mod in_order;
+#[cfg(any(feature = "frames", feature = "pack", feature = "array"))]
 mod intake;
 pub mod machine;
 #[cfg(feature = "pack")]
@@ -46,7 +51,7 @@ pub mod profile;
 pub mod regret;
 #[cfg(feature = "score")]
 pub mod score;
-#[cfg(any(feature = "score", feature = "frames", feature = "pack"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
 mod stop;
 
 pub use device::{Backend, Buffer, Device, DeviceFacts, DeviceStatus};
@@ -62,7 +67,7 @@ pub use plimsoll_core::{
     Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, ShortfallError, StepError,
     SubmitErrorKind, TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
 };
-#[cfg(any(feature = "score", feature = "frames", feature = "pack"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
 pub use stop::StopSign;
 
 /// Images, their quality metrics, and frame operations.

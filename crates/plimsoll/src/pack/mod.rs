@@ -11,12 +11,10 @@
 //! | `stages.rs` | the stages of a recipe as a pipeline |
 //! | `packing.rs` | blocks under way: the bounded window, input order, the end |
 //! | `unpacking.rs` | pieces under way, whole ones side by side and parts in order |
-//! | `order.rs` | results that came before their turn |
 //! | `watch.rs` | how far it is, for another thread to show |
 
 mod blocks;
 mod error;
-mod order;
 mod packer;
 mod packing;
 mod stages;

@@ -17,10 +17,10 @@ use plimsoll_runtime::{Orchestrator, TaskResult};
 
 use super::blocks::Blocks;
 use super::error::PackError;
-use super::order::InOrder;
 use super::packer::{BYTES_MAX, PackSummary, items_max};
 use super::stages::{self, BlockFlow, Stages};
 use super::watch::PackWatch;
+use crate::in_order::InOrder;
 use crate::intake::{Broken, Intake};
 
 /// Packs everything that the input gives.

@@ -1,0 +1,267 @@
+//! Slabs in, an array out: levels made and chunks packed side by side, objects written in order.
+//! Never holds more than the windows below. Invariant: what is written depends on the slabs and the layout alone; an error
+//! comes once, and is that of the first slab or batch that has one.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use futures_util::Stream as _;
+use plimsoll_arrays::Layout;
+use plimsoll_arrays::sink::Sink;
+use plimsoll_arrays::work::{EncodeWork, Encoded, LevelsWork, Places, Slab};
+use plimsoll_blocks::pool::Pool;
+use plimsoll_core::Bytes;
+use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, TaskResult};
+
+use super::error::ArrayError;
+use super::rows::{Cut, Rows};
+use super::shards::{Shards, Stored, Written};
+use super::watch::ArrayWatch;
+use crate::in_order::InOrder;
+use crate::intake::{Broken, Intake};
+
+/// Packed batches that wait for the store.
+pub(super) const WRITTEN_AHEAD: usize = 16;
+/// Slots that count for how much is under way; on larger machines bytes are the bound.
+const SLOTS_MAX: usize = 128;
+/// Slabs whose levels are made at once.
+const SLABS_MAX: usize = 4;
+
+/// What the engine works for.
+pub(super) struct Job {
+    pub(super) layout: Arc<Layout>,
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) pool: Pool,
+    /// Closed when nothing more is taken in.
+    pub(super) places: Places,
+    pub(super) watch: ArrayWatch,
+    /// The step at which it begins; objects begin there.
+    pub(super) first: u64,
+}
+
+/// How many batches are under way: one for each slot, as many waiting, and two for what is late.
+pub(super) fn batches_max(orchestrator: &Orchestrator) -> usize {
+    2 * slots(orchestrator) + 2
+}
+
+/// How many slabs are made levels of at once.
+pub(super) fn slabs_max(orchestrator: &Orchestrator) -> usize {
+    slots(orchestrator).clamp(1, SLABS_MAX)
+}
+
+pub(super) fn slots(orchestrator: &Orchestrator) -> usize {
+    let slots: usize = orchestrator.devices().map(|(_, facts)| facts.slots.max(1)).sum();
+    slots.min(SLOTS_MAX)
+}
+
+/// Writes everything that comes. Says how many steps the array has, and what was stored of those that came.
+pub(super) fn write(
+    orchestrator: &Orchestrator,
+    job: &Job,
+    slabs: impl Iterator<Item = Result<Slab, ArrayError>> + Send + 'static,
+) -> Result<(u64, Stored), ArrayError> {
+    let shards = Shards::new(&job.layout, &job.sink, &job.watch)?;
+    shards.publish(job.first)?;
+    let (to_store, from_engine) = bounded(WRITTEN_AHEAD);
+    let storing = thread::Builder::new().name("plimsoll-array-out".to_owned());
+    let storing = storing
+        .spawn(move || store(shards, &from_engine))
+        .map_err(|error| ArrayError::Panicked(format!("no thread could be started: {error}")))?;
+    let mut engine = Engine::new(orchestrator, job, Intake::start("plimsoll-array-in", slabs));
+    let ended = engine.run(&to_store);
+    drop(to_store);
+    job.places.close();
+    let stored = storing.join().unwrap_or_else(|panic| Err(ArrayError::Panicked(message(&*panic))));
+    // What the store says comes first: the engine may only have noticed that it is gone.
+    let shards = stored?;
+    let steps = ended?;
+    let stored = shards.end(steps)?;
+    match engine.last.take() {
+        Some(error) => Err(error),
+        None => Ok((steps, stored)),
+    }
+}
+
+fn store(mut shards: Shards, from_engine: &Receiver<Written>) -> Result<Shards, ArrayError> {
+    for written in from_engine {
+        shards.take(&written)?;
+    }
+    Ok(shards)
+}
+
+pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+struct Engine<'a> {
+    watch: &'a ArrayWatch,
+    /// `None` once it has nothing more to give.
+    input: Option<Intake<Slab, ArrayError>>,
+    levels: Flow<LevelsWork, Vec<Arc<Slab>>>,
+    slabs_max: usize,
+    made: InOrder<TaskResult<Vec<Arc<Slab>>>>,
+    rows: Vec<Rows>,
+    /// Cut, and not yet submitted.
+    cuts: VecDeque<Cut>,
+    encode: Flow<EncodeWork, Encoded>,
+    batches_max: usize,
+    encoded: InOrder<TaskResult<Encoded>>,
+    /// Submitted, and not yet handed to the store.
+    following: VecDeque<Cut>,
+    /// Steps of the full resolution that came.
+    steps: u64,
+    has_ended: bool,
+    /// What ended the input.
+    last: Option<ArrayError>,
+}
+
+impl<'a> Engine<'a> {
+    fn new(orchestrator: &Orchestrator, job: &'a Job, input: Intake<Slab, ArrayError>) -> Self {
+        let Job { layout, pool, watch, first, .. } = job;
+        let (slabs_max, batches_max) = (slabs_max(orchestrator), batches_max(orchestrator));
+        let levels = orchestrator.register(LevelsWork::new(layout, pool));
+        let encode = orchestrator.register(EncodeWork::new(layout, pool));
+        let rows = |level: usize| Rows::new(layout, level, first.div_ceil(layout.levels()[level].factor[0]));
+        Self {
+            watch,
+            input: Some(input),
+            levels: orchestrator.flow(&Pipeline::of(&levels).items_max(slabs_max)),
+            slabs_max,
+            made: InOrder::new(),
+            rows: (0..layout.levels().len()).map(rows).collect(),
+            cuts: VecDeque::new(),
+            encode: orchestrator.flow(&Pipeline::of(&encode).items_max(batches_max)),
+            batches_max,
+            encoded: InOrder::new(),
+            following: VecDeque::new(),
+            steps: *first,
+            has_ended: false,
+            last: None,
+        }
+    }
+
+    /// Hands everything to the store, in order. Says how many steps the array has then.
+    fn run(&mut self, to_store: &Sender<Written>) -> Result<u64, ArrayError> {
+        while let Some(written) = self.next() {
+            if to_store.send(written?).is_err() {
+                // The store says why.
+                return Ok(self.steps);
+            }
+        }
+        Ok(self.steps)
+    }
+
+    fn next(&mut self) -> Option<Result<Written, ArrayError>> {
+        pollster::block_on(poll_fn(|context| self.poll(context)))
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Written, ArrayError>>> {
+        if self.watch.sign().poll_raised(context).is_ready() {
+            return Poll::Ready(Some(Err(ArrayError::Stopped)));
+        }
+        if let Err(error) = self.advance(context) {
+            return Poll::Ready(Some(Err(error)));
+        }
+        if let Some((_, result)) = self.encoded.take() {
+            return Poll::Ready(self.following.pop_front().map(|cut| written(cut, result)));
+        }
+        if self.has_ended && self.following.is_empty() { Poll::Ready(None) } else { Poll::Pending }
+    }
+
+    /// Moves everything on as far as it goes.
+    fn advance(&mut self, context: &mut Context<'_>) -> Result<(), ArrayError> {
+        loop {
+            let mut has_moved = self.take_slab(context)?;
+            while let Poll::Ready(Some(ItemResult { item, result })) = Pin::new(&mut self.levels).poll_next(context) {
+                self.made.put(item, result);
+            }
+            has_moved |= self.cut()?;
+            while let Poll::Ready(Some(ItemResult { item, result })) = Pin::new(&mut self.encode).poll_next(context) {
+                self.encoded.put(item, result);
+            }
+            has_moved |= self.submit_batches()?;
+            if !has_moved {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes one more slab in, if there is room for it.
+    fn take_slab(&mut self, context: &mut Context<'_>) -> Result<bool, ArrayError> {
+        let has_room = self.levels.outstanding() < self.slabs_max && self.cuts.len() <= self.batches_max;
+        let Some(input) = self.input.as_mut().filter(|_| has_room) else {
+            return Ok(false);
+        };
+        let Poll::Ready(given) = input.poll_item(context) else {
+            return Ok(false);
+        };
+        match given {
+            Some(Ok(slab)) => self.submit_slab(slab)?,
+            Some(Err(Broken::Failed(ArrayError::Stopped))) => return Err(ArrayError::Stopped),
+            Some(Err(Broken::Failed(error))) => (self.input, self.last) = (None, Some(error)),
+            Some(Err(Broken::Panicked(message))) => return Err(ArrayError::Panicked(message)),
+            None => self.input = None,
+        }
+        Ok(true)
+    }
+
+    fn submit_slab(&mut self, slab: Slab) -> Result<(), ArrayError> {
+        let bytes = Bytes(slab.elements.len() as u64);
+        self.steps = slab.end();
+        let what = || format!("making levels of the steps {} to {}", slab.first, slab.end());
+        let what = what();
+        let submitted = self.levels.submit_sized(Task::new(Arc::new(slab)), bytes);
+        submitted.map(|_| ()).map_err(|SubmitError { reason, .. }| ArrayError::Refused { what, reason })
+    }
+
+    /// Cuts the next slabs of all levels into batches, and what is left when nothing more comes.
+    fn cut(&mut self) -> Result<bool, ArrayError> {
+        if let Some((number, result)) = self.made.take() {
+            let slabs = result.map_err(|failure| ArrayError::Work {
+                what: format!("making the levels of slab {number}"),
+                failure: Arc::new(failure),
+            })?;
+            for (rows, slab) in self.rows.iter_mut().zip(slabs.output) {
+                self.cuts.extend(rows.add(slab));
+            }
+            return Ok(true);
+        }
+        let is_over = self.input.is_none() && self.levels.outstanding() == 0 && !self.has_ended;
+        if is_over {
+            self.has_ended = true;
+            self.cuts.extend(self.rows.iter_mut().flat_map(Rows::end));
+        }
+        Ok(is_over)
+    }
+
+    fn submit_batches(&mut self) -> Result<bool, ArrayError> {
+        let mut has_moved = false;
+        while self.encode.outstanding() < self.batches_max
+            && self.following.len() < 2 * self.batches_max
+            && let Some(cut) = self.cuts.pop_front()
+        {
+            let submitted = self.encode.submit(Task::new(cut.batch.clone()));
+            let refused =
+                |SubmitError { reason, .. }| ArrayError::Refused { what: "packing chunks".to_owned(), reason };
+            submitted.map_err(refused)?;
+            self.following.push_back(cut);
+            has_moved = true;
+        }
+        Ok(has_moved)
+    }
+}
+
+fn written(cut: Cut, result: TaskResult<Encoded>) -> Result<Written, ArrayError> {
+    let Cut { batch, ends_object, ends_row_of_objects } = cut;
+    let done = result.map_err(|failure| ArrayError::Work {
+        what: format!("packing chunks of level {}, object {:?}", batch.level, batch.object),
+        failure: Arc::new(failure),
+    })?;
+    Ok(Written { level: batch.level, object: batch.object, encoded: done.output, ends_object, ends_row_of_objects })
+}

@@ -1,0 +1,115 @@
+//! Why an array was not written.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_arrays::SpecError;
+use plimsoll_arrays::read::StoreError;
+use plimsoll_arrays::shard::ShardError;
+use plimsoll_arrays::sink::SinkError;
+use plimsoll_core::SubmitErrorKind;
+use plimsoll_runtime::RunError;
+
+/// Why an array was not written. What was published before it is whole. What caused it, if something else did, is its
+/// `source`.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// The array cannot be as it was described.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// There is something at the place of the array.
+    #[error("there is something in the store already ('{key}'); resume it, or say that it is to be replaced")]
+    Exists {
+        /// What was found.
+        key: String,
+    },
+    /// What is there is no array to be replaced.
+    #[error("'{key}' is in the store, which is no Zarr array or group; remove it yourself if it is not needed")]
+    NotOurs {
+        /// What was found.
+        key: String,
+    },
+    /// What is there cannot be gone on with.
+    #[error("the array that is there cannot be gone on with: {why}")]
+    NotResumable {
+        /// What is different.
+        why: String,
+    },
+    /// The input cannot be read.
+    #[error("the input cannot be read; what came before is written")]
+    Input(#[source] Arc<io::Error>),
+    /// The store cannot be read.
+    #[error("the store cannot be read")]
+    Store(#[source] Arc<StoreError>),
+    /// The store cannot be written.
+    #[error("the store cannot be written")]
+    Sink(#[source] Arc<SinkError>),
+    /// A shard cannot be put together.
+    #[error("the shard '{key}' cannot be put together; please report this")]
+    Shard {
+        /// Its key.
+        key: String,
+        /// Why.
+        #[source]
+        reason: ShardError,
+    },
+    /// More steps came than the array has.
+    #[error("the array has {steps} steps along its first dimension, and more came; make it longer, or let it grow (0)")]
+    TooMany {
+        /// Its length.
+        steps: u64,
+    },
+    /// The input ended within a step.
+    #[error("the input ended within a step: its last {rest} bytes are no whole step of {step} bytes and were left out")]
+    PartOfStep {
+        /// Bytes of the last step that came.
+        rest: u64,
+        /// Bytes of a step.
+        step: u64,
+    },
+    /// The store took too long.
+    #[error("nothing could be taken in for {waited:?}: the store is slower than the input; {taken} bytes were taken")]
+    Busy {
+        /// How long it was waited.
+        waited: Duration,
+        /// Bytes of this append that were taken.
+        taken: usize,
+    },
+    /// A piece of work failed.
+    #[error("{what} failed")]
+    Work {
+        /// What it was.
+        what: String,
+        /// Why.
+        #[source]
+        failure: Arc<RunError>,
+    },
+    /// A piece of work was not taken in.
+    #[error("{what} was not taken in: {reason}")]
+    Refused {
+        /// What it was.
+        what: String,
+        /// Why.
+        reason: SubmitErrorKind,
+    },
+    /// A thread of the writer panicked.
+    #[error("writing panicked: {0}; please report this")]
+    Panicked(String),
+    /// The caller stopped it.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl From<SinkError> for ArrayError {
+    fn from(error: SinkError) -> Self {
+        Self::Sink(Arc::new(error))
+    }
+}
+
+impl From<StoreError> for ArrayError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Arc::new(error))
+    }
+}

@@ -1,0 +1,35 @@
+//! Arrays: steps in, a Zarr v3 store out, with levels made and chunks packed on every device.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `writer.rs` | what a user has in hand: appends, or a reader |
+//! | `slabs.rs`, `slabs_in.rs` | how many steps are handled together, and cutting input into them |
+//! | `engine.rs` | slabs → levels → batches of chunks → the store, side by side and in order |
+//! | `rows.rs` | which chunks can be packed once a slab is there |
+//! | `shards.rs` | packed chunks into objects, and what is published |
+//! | `begin.rs` | what to do with what is there |
+//! | `check.rs` | reading a store through, its objects side by side |
+//! | `plan.rs` | the memory it takes, told beforehand |
+
+mod begin;
+mod check;
+mod engine;
+mod error;
+mod plan;
+mod rows;
+mod shards;
+mod slabs;
+mod slabs_in;
+mod watch;
+mod writer;
+
+pub use begin::Begin;
+pub use check::verify_store;
+pub use error::ArrayError;
+pub use plan::ArrayPlan;
+pub use plimsoll_arrays::levels;
+pub use plimsoll_arrays::{
+    ArraySpec, Axis, AxisKind, Codec, DataType, Fill, Layout, LevelLayout, Levels, Reduction, SpecError, read, sink,
+};
+pub use watch::{ArrayProgress, ArrayWatch};
+pub use writer::{ArrayOptions, ArraySummary, ArrayWriter, write_array};

@@ -1,0 +1,64 @@
+//! What a writer will need, told before anything is allocated.
+
+use std::sync::Arc;
+
+use plimsoll_arrays::work::EncodeWork;
+use plimsoll_arrays::{Layout, LevelLayout};
+use plimsoll_blocks::pool::Pool;
+use plimsoll_core::Bytes;
+use plimsoll_runtime::Orchestrator;
+
+use super::{engine, rows, slabs};
+
+/// The memory of a writer, and what it is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArrayPlan {
+    /// Steps along the first dimension that are handled together.
+    pub slab_steps: u64,
+    /// Bytes of those.
+    pub slab: Bytes,
+    /// How many slabs of the full resolution there are at once.
+    pub slab_count: usize,
+    /// Slabs of all levels that are read, made or waiting for their row of chunks to be whole.
+    pub slabs: Bytes,
+    /// Chunks that are being packed, and packed ones that wait for the store.
+    pub chunks: Bytes,
+    /// What the codecs keep.
+    pub codecs: Bytes,
+}
+
+impl ArrayPlan {
+    /// Everything together.
+    pub fn memory(&self) -> Bytes {
+        self.slabs + self.chunks + self.codecs
+    }
+
+    /// What writing an array of this layout takes on the devices of an orchestrator.
+    pub fn new(orchestrator: &Orchestrator, layout: &Arc<Layout>) -> Self {
+        let base = &layout.levels()[0];
+        let slab_steps = slabs::steps(layout);
+        let slab = slab_steps * base.grid.step_bytes();
+        // One being filled, one read ahead, those made levels of, one in front of the chunks being packed, and as many as
+        // a row of chunks needs.
+        let in_row = |level: &LevelLayout| level.grid.chunk[0].saturating_mul(level.factor[0]).div_ceil(slab_steps);
+        let slab_count = 3 + engine::slabs_max(orchestrator) + in_row(base) as usize;
+        let coarser = |level: &LevelLayout| {
+            let steps = slab_steps.div_ceil(level.factor[0]);
+            (slab_count as u64).max(in_row(level) + 1) * steps * level.grid.step_bytes()
+        };
+        let levels: u64 = layout.levels().iter().skip(1).map(coarser).sum();
+        let encode = EncodeWork::new(layout, &Pool::default());
+        let batches = (engine::batches_max(orchestrator) * 2 + engine::WRITTEN_AHEAD) as u64;
+        let batch = encode.encoded_bytes_max(rows::chunks_in_batch(&base.grid)) as u64;
+        let sessions = engine::slots(orchestrator) as u64;
+        Self {
+            slab_steps,
+            slab: Bytes(slab),
+            slab_count,
+            slabs: Bytes(slab_count as u64 * slab + levels),
+            chunks: Bytes(batches * batch),
+            codecs: Bytes(sessions * encode.session_bytes()),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Ends: of the input, of the store, and of the caller's patience.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use plimsoll::array::read::{Store, VerifyOptions};
+use plimsoll::array::sink::{Memory, Operation};
+use plimsoll::array::{ArrayError, ArrayOptions, ArraySpec, ArrayWriter, Begin, Layout};
+
+use crate::cases;
+
+const STEP: usize = 50 * 37 * 2;
+
+fn begin(store: &Arc<Memory>, spec: &ArraySpec, options: ArrayOptions) -> Result<ArrayWriter, ArrayError> {
+    ArrayWriter::new(cases::orchestrator(2), Layout::new(spec).unwrap(), store.clone(), options)
+}
+
+#[test]
+fn an_input_that_ends_within_a_step_keeps_the_steps_before() {
+    let (store, spec) = (Arc::new(Memory::default()), cases::frames());
+    let mut writer = begin(&store, &spec, ArrayOptions::default()).unwrap();
+    let bytes = cases::elements(&spec, 6);
+    writer.append(&bytes[..5 * STEP + 7]).unwrap();
+    let error = writer.close().unwrap_err();
+    assert!(matches!(error, ArrayError::PartOfStep { rest: 7, step } if step == STEP as u64), "{error}");
+    assert!(cases::read(&store, 0) == (vec![5, 50, 37], bytes[..5 * STEP].to_vec()));
+}
+
+#[test]
+fn more_than_an_array_holds_is_refused() {
+    let (store, mut spec) = (Arc::new(Memory::default()), cases::frames());
+    spec.shape[0] = 3;
+    let mut writer = begin(&store, &spec, ArrayOptions::default()).unwrap();
+    let bytes = cases::elements(&spec, 4);
+    let error = writer.append(&bytes).unwrap_err();
+    assert!(matches!(error, ArrayError::TooMany { steps: 3 }), "{error}");
+    assert_eq!(writer.close().unwrap().steps, 3, "what it holds is there");
+    assert!(cases::read(&store, 0).1 == bytes[..3 * STEP]);
+}
+
+#[test]
+fn a_store_that_fails_ends_it_with_the_first_cause_and_published_steps_are_whole() {
+    let spec = cases::frames();
+    let bytes = cases::elements(&spec, 40);
+    for nth in [0, 1, 3, 9, 20] {
+        let (store, count) = (Arc::new(Memory::default()), AtomicUsize::new(0));
+        store.fail_when(move |operation, _| {
+            let is_it = operation == Operation::Append && count.fetch_add(1, Ordering::Relaxed) == nth;
+            is_it.then_some(io::ErrorKind::StorageFull)
+        });
+        let mut writer = begin(&store, &spec, ArrayOptions::default()).unwrap();
+        let appended = bytes.chunks(STEP).try_for_each(|step| writer.append(step));
+        let error = appended.and_then(|()| writer.close().map(|_| ())).unwrap_err();
+        assert!(matches!(error, ArrayError::Sink(_)), "{nth}: {error}");
+        store.heal();
+        let found = Store::open(store.clone()).unwrap().verify(&VerifyOptions::default()).unwrap();
+        assert!(found.is_sound(), "{nth}: {:?}", found.faults);
+        let (shape, there) = cases::read(&store, 0);
+        assert_eq!(shape[0] % 4, 0, "{nth}: whole shards");
+        assert!(there == bytes[..there.len()], "{nth}");
+    }
+}
+
+#[test]
+fn a_slow_store_keeps_nobody_longer_than_allowed() {
+    let (store, spec) = (Arc::new(Memory::default()), cases::frames());
+    let spec = ArraySpec { shape: vec![0, 1024, 1024], chunk: vec![1, 256, 256], shard: None, ..spec };
+    store.fail_when(|operation, key| {
+        if operation == Operation::Put && key.contains("/c/") {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    });
+    let patience = Duration::from_millis(1);
+    let options = ArrayOptions { append_wait_max: patience, ..ArrayOptions::default() };
+    let mut writer = begin(&store, &spec, options).unwrap();
+    let (frame, mut sent) = (vec![7; 2 << 20], 0);
+    let error = loop {
+        match writer.append(&frame) {
+            Ok(()) => sent += frame.len(),
+            Err(error) => break error,
+        }
+        assert!(sent < 4 << 30, "back-pressure never came");
+    };
+    let ArrayError::Busy { waited, taken } = error else { panic!("{error}") };
+    assert_eq!(waited, patience);
+    sent += taken;
+    assert!(writer.try_append(&frame).unwrap() < frame.len(), "a full writer takes no whole frame");
+    drop(writer);
+    let published = cases::read(&store, 0).0[0];
+    assert!(published * (2 << 20) <= sent as u64);
+}
+
+#[test]
+fn a_second_writer_is_refused() {
+    let (store, spec) = (Arc::new(Memory::default()), cases::frames());
+    let first = begin(&store, &spec, ArrayOptions::default()).unwrap();
+    let options = ArrayOptions { begin: Begin::Resume, ..ArrayOptions::default() };
+    let error = begin(&store, &spec, options.clone()).unwrap_err();
+    assert!(matches!(error, ArrayError::Sink(_)), "{error}");
+    drop(first);
+    drop(begin(&store, &spec, options).unwrap());
+}
+
+#[test]
+fn what_is_there_is_not_written_over_unasked() {
+    let spec = cases::frames();
+    let store = cases::write(&spec, &cases::elements(&spec, 4), 1, STEP);
+    let error = begin(&store, &spec, ArrayOptions::default()).unwrap_err();
+    assert!(matches!(error, ArrayError::Exists { .. }), "{error}");
+    let foreign = Arc::new(Memory::default());
+    foreign.objects().insert("thesis.tex".to_owned(), vec![1]);
+    let options = ArrayOptions { begin: Begin::Replace, ..ArrayOptions::default() };
+    let error = begin(&foreign, &spec, options.clone()).unwrap_err();
+    assert!(matches!(error, ArrayError::NotOurs { .. }), "{error}");
+    assert_eq!(foreign.objects().len(), 1);
+    begin(&store, &spec, options).unwrap().close().unwrap();
+    assert_eq!(cases::read(&store, 0).0[0], 0);
+}

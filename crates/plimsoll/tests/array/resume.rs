@@ -1,0 +1,86 @@
+//! Going on where an earlier run ended.
+
+use std::io::{self, Cursor};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll::array::sink::{Memory, Operation};
+use plimsoll::array::{ArrayError, ArrayOptions, ArraySpec, ArrayWriter, Begin, Layout, Reduction, write_array};
+
+use crate::cases;
+
+fn resuming() -> ArrayOptions {
+    ArrayOptions { begin: Begin::Resume, ..ArrayOptions::default() }
+}
+
+fn write(store: &Arc<Memory>, spec: &ArraySpec, bytes: &[u8]) -> Result<u64, ArrayError> {
+    let (layout, input) = (Layout::new(spec).unwrap(), Cursor::new(bytes.to_vec()));
+    write_array(&cases::orchestrator(2), layout, store.clone(), input, &resuming()).map(|summary| summary.resumed)
+}
+
+/// A run that ends at its n-th call to the store, and one that goes on: for every n until none fails.
+#[test]
+fn a_run_that_was_cut_anywhere_goes_on_to_the_same_store() {
+    let halved = Some(["z", "y", "x"].map(|name| name.parse().unwrap()).to_vec());
+    for spec in [cases::frames(), ArraySpec { axes: halved, ..cases::frames() }] {
+        let bytes = cases::elements(&spec, 21);
+        let whole = Arc::new(Memory::default());
+        write(&whole, &spec, &bytes).unwrap();
+        let mut resumed = Vec::new();
+        for nth in 0.. {
+            let (store, count) = (Arc::new(Memory::default()), AtomicUsize::new(0));
+            store.fail_when(move |operation, _| {
+                let writes = [Operation::Put, Operation::Begin, Operation::Append, Operation::Finish];
+                let is_it = writes.contains(&operation) && count.fetch_add(1, Ordering::Relaxed) >= nth;
+                is_it.then_some(io::ErrorKind::ConnectionReset)
+            });
+            let cut = write(&store, &spec, &bytes);
+            store.heal();
+            resumed.push(write(&store, &spec, &bytes).unwrap());
+            assert!(*store.objects() == *whole.objects(), "cut at call {nth}");
+            if cut.is_ok() {
+                break;
+            }
+        }
+        assert!(resumed.iter().any(|steps| *steps > 0) && resumed.contains(&0), "{resumed:?}");
+    }
+}
+
+#[test]
+fn an_array_goes_on_growing_after_it_was_closed() {
+    let spec = cases::frames();
+    let (bytes, step) = (cases::elements(&spec, 30), 50 * 37 * 2);
+    let store = cases::write(&spec, &bytes[..10 * step], 2, step);
+    let layout = Layout::new(&spec).unwrap();
+    let mut writer = ArrayWriter::new(cases::orchestrator(2), layout, store.clone(), resuming()).unwrap();
+    assert_eq!(writer.first(), 8, "the last whole shard");
+    writer.append(&bytes[8 * step..]).unwrap();
+    assert_eq!(writer.close().unwrap().steps, 30);
+    assert!(*store.objects() == *cases::write(&spec, &bytes, 1, step).objects());
+}
+
+#[test]
+fn another_array_is_not_gone_on_with() {
+    let spec = cases::frames();
+    let store = cases::write(&spec, &cases::elements(&spec, 10), 2, 1_000);
+    let before = store.objects().clone();
+    for other in [
+        ArraySpec { codec: "zstd:5".parse().unwrap(), ..spec.clone() },
+        ArraySpec { chunk: vec![2, 32, 32], ..spec.clone() },
+        ArraySpec { reduction: Reduction::Max, ..spec.clone() },
+        ArraySpec { levels: plimsoll::array::Levels::Count(2), ..spec.clone() },
+    ] {
+        let error = write(&store, &other, &[]).unwrap_err();
+        assert!(matches!(error, ArrayError::NotResumable { .. }), "{error}");
+    }
+    assert!(*store.objects() == before);
+}
+
+#[test]
+fn an_input_that_is_shorter_than_what_is_there_is_an_error() {
+    let spec = cases::frames();
+    let bytes = cases::elements(&spec, 10);
+    let store = cases::write(&spec, &bytes, 2, 1_000);
+    let error = write(&store, &spec, &bytes[..100]).unwrap_err();
+    assert!(matches!(error, ArrayError::Input(_)), "{error}");
+}
