@@ -3,6 +3,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "array")]
+use crate::commands::array;
 #[cfg(feature = "frames")]
 use crate::commands::frames;
 #[cfg(feature = "pack")]
@@ -33,6 +35,9 @@ pub(crate) enum Command {
     Pack(Box<pack::PackArgs>),
     #[cfg(feature = "pack")]
     Unpack(Box<pack::UnpackArgs>),
+    #[cfg(feature = "array")]
+    #[command(subcommand)]
+    Array(array::Command),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]
@@ -48,6 +53,7 @@ Examples:
   plimsoll frames --op blur=2 a.y4m b.y4m    the same to every frame of a video
   plimsoll pack big.tar                      a standard .zst or .gz, on every core
   plimsoll unpack big.tar.zst                and back, from any zstd or gzip file
+  plimsoll array write … out.zarr < raw      frames as a Zarr v3 array, with levels and shards
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
   plimsoll bench --quick                     measure it, so that work goes where it ends first

@@ -1,14 +1,17 @@
 //! The `plimsoll` binary. Reads like a table of contents: one line for each command, its work in `commands/`.
 //! Never decides or measures anything itself.
 
-// What the workloads share is idle in a build without them.
-#![cfg_attr(not(all(feature = "score", feature = "frames", feature = "pack")), allow(dead_code))]
+#![cfg_attr(
+    not(all(feature = "score", feature = "frames", feature = "pack", feature = "array")),
+    allow(dead_code, reason = "what the workloads share is idle in a build without them")
+)]
 
 mod args;
 mod commands;
 mod drivers;
 mod machine_args;
 mod output;
+mod progress;
 mod std_streams;
 mod stop;
 mod trace;
@@ -18,6 +21,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
+#[cfg(feature = "array")]
+use commands::array;
 #[cfg(feature = "frames")]
 use commands::frames;
 #[cfg(feature = "pack")]
@@ -38,6 +43,8 @@ fn main() -> ExitCode {
         Command::Pack(args) => pack::pack(args, &cli.machine),
         #[cfg(feature = "pack")]
         Command::Unpack(args) => pack::unpack(args, &cli.machine),
+        #[cfg(feature = "array")]
+        Command::Array(command) => array::run(command, &cli.machine),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

@@ -1,6 +1,8 @@
 //! `plimsoll pack` and `unpack` as people and programs use them: the stock tools on the other side, files, pipes, and every
 //! way it ends. `cargo xtask test` installs the tools.
 
+mod shell;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -8,62 +10,8 @@ use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Settings of the developer's own that would change what is seen here.
-const OWN_SETTINGS: [&str; 4] = ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        fs::write(self.at(name), bytes).expect("written");
-        self.at(name)
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.at(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).expect("a folder");
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-
-    /// A line for the shell; `plimsoll` and the folder's names work in it. It has a minute.
-    fn shell(&self, line: &str) -> Output {
-        let binary = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("in a folder");
-        let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-        let mut command = Command::new("timeout");
-        command.args(["120", "bash", "-o", "pipefail", "-c", line]).current_dir(self.0.path()).env("PATH", path);
-        OWN_SETTINGS.iter().for_each(|name| {
-            command.env_remove(name);
-        });
-        command.env("PLIMSOLL_PROFILE", self.at(".profile.toml")).output().expect("bash and timeout are installed")
-    }
-
-    /// The same, and it must work.
-    fn works(&self, line: &str) -> Output {
-        let output = self.shell(line);
-        assert!(output.status.success(), "{line}: {}", stderr(&output));
-        output
-    }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use shell::{Folder, stderr};
 
 /// Text, numbers, zeros and noise.
 fn sample(bytes: usize) -> Vec<u8> {

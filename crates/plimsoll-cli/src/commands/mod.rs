@@ -1,5 +1,7 @@
 //! One file for each command: what can be typed after it, what it does, how that looks.
 
+#[cfg(feature = "array")]
+pub(crate) mod array;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;

@@ -7,13 +7,12 @@
 //! | `places.rs` | where each file comes from and goes to |
 //! | `target.rs` | an output that appears under its name when it is whole |
 //! | `crew.rs` | the devices that the work needs, and no more |
-//! | `progress.rs`, `report.rs` | how far it is; figures at the end |
+//! | `report.rs` | figures at the end |
 //! | `telemetry.rs` | where the slots' time went |
 
 mod args;
 mod crew;
 mod places;
-mod progress;
 mod report;
 mod target;
 mod telemetry;
@@ -29,10 +28,10 @@ use self::args::{Common, RangeArg};
 pub(crate) use self::args::{PackArgs, UnpackArgs};
 use self::crew::Crew;
 use self::places::{Place, Source};
-use self::progress::Progress;
 use self::report::Report;
 use self::target::Target;
 use crate::machine_args::MachineArgs;
+use crate::progress::Progress;
 use crate::stop::{self, Ended, Stop, with_causes};
 
 /// `plimsoll pack`.
@@ -63,7 +62,7 @@ fn pack_one(
     sign: &StopSign,
 ) -> Ended {
     let watch = PackWatch::stopped_by(sign);
-    let progress = Progress::start(&args.common, &watch, source.length(), place.name());
+    let progress = follow(&args.common, &watch, source.length(), place);
     let (begun, metadata) = (Instant::now(), source.metadata());
     let done = crew.packer().pack(source.into_file(), &mut target, recipe, &watch);
     drop(progress);
@@ -101,7 +100,7 @@ fn unpack_one(
     sign: &StopSign,
 ) -> Ended {
     let watch = PackWatch::stopped_by(sign);
-    let progress = Progress::start(&args.common, &watch, None, place.name());
+    let progress = follow(&args.common, &watch, None, place);
     let (begun, metadata) = (Instant::now(), source.metadata());
     let done = through(crew, source, &mut target, args.range.as_ref(), args.limit, &watch);
     drop(progress);
@@ -132,13 +131,18 @@ fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<pli
     let source = place.source()?;
     let crew = Crew::for_unpacking(common, machine, source.length())?;
     let watch = PackWatch::default();
-    let progress = Progress::start(common, &watch, None, place.name());
+    let progress = follow(common, &watch, None, place);
     let begun = Instant::now();
     let done = through(&crew, source, &mut io::sink(), None, limit, &watch);
     drop(progress);
     let summary = done.map_err(|error| failed(place, error))?;
     Report::unpacking(place, None, &summary, begun.elapsed(), &crew).print(common)?;
     crew.finish()
+}
+
+fn follow(common: &Common, watch: &PackWatch, total: Option<u64>, place: &Place) -> Progress {
+    let watch = watch.clone();
+    Progress::start(!common.quiet && !common.json, total, place.name(), move || watch.done().0)
 }
 
 /// The output gets its name, and the input goes if that was asked for.

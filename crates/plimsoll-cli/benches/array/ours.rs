@@ -1,0 +1,70 @@
+//! Our side, in a process of its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll::Orchestrator;
+use plimsoll::array::sink::Filesystem;
+use plimsoll::array::{ArrayOptions, ArraySpec, ArrayWriter, Layout, Levels};
+use serde_json::json;
+
+use crate::rows::Row;
+use crate::sides::Asked;
+
+/// Does what is asked, and prints what it took.
+pub(crate) fn run(asked: &str) {
+    let Asked { row, input, output } = serde_json::from_str(asked).expect("what is asked is JSON");
+    let elements = std::fs::read(input).expect("the elements");
+    let orchestrator = Arc::new(Orchestrator::builder().cpu(cores()).build());
+    let begin = (Instant::now(), cpu_seconds());
+    let mut writers: Vec<ArrayWriter> = (0..row.arrays)
+        .map(|at| {
+            let sink = Arc::new(Filesystem::new(output.join(at.to_string())).without_sync());
+            let layout = Layout::new(&spec(&row)).expect("a layout");
+            ArrayWriter::new(Arc::clone(&orchestrator), layout, sink, ArrayOptions::default()).expect("a new array")
+        })
+        .collect();
+    let mut stall = Duration::ZERO;
+    let step = row.step.iter().product::<u64>() * spec(&row).data_type.bytes() as u64;
+    for piece in elements.chunks(row.append.unwrap_or(step) as usize) {
+        for writer in &mut writers {
+            let begun = Instant::now();
+            writer.append(piece).expect("appended");
+            stall = stall.max(begun.elapsed());
+        }
+    }
+    writers.into_iter().for_each(|writer| {
+        writer.close().expect("closed");
+    });
+    let took = json!({
+        "seconds": begin.0.elapsed().as_secs_f64(), "cpu": cpu_seconds() - begin.1, "stall": stall.as_secs_f64(),
+    });
+    println!("{took}");
+}
+
+fn spec(row: &Row) -> ArraySpec {
+    let codec = match row.codec.as_str() {
+        "zstd" => "zstd:3",
+        "blosc-lz4" => "blosc:lz4:5:shuffle",
+        "gzip" => "gzip:6",
+        other => other,
+    };
+    ArraySpec {
+        shard: Some(row.shard.clone()),
+        codec: codec.parse().expect("a codec"),
+        levels: if row.has_levels { Levels::Count(3) } else { Levels::Count(1) },
+        ..ArraySpec::new([&[0], &row.step[..]].concat(), row.data_type.parse().expect("a type"), row.chunk.clone())
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Of this process: fields 14 and 15 of its line, in hundredths of a second.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: f64 = rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}

@@ -1,0 +1,46 @@
+//! `plimsoll array`: streams of frames as Zarr v3 arrays. Reads like a table of contents.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `args.rs` | what can be typed |
+//! | `write.rs` | writing, and what came of it |
+//! | `show.rs` | what an array is, whether it is sound, and what one will take |
+
+mod args;
+mod show;
+mod write;
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll::Orchestrator;
+use plimsoll::array::sink::{Filesystem, Sink};
+use plimsoll::machine::{GpuUse, Machine};
+
+pub(crate) use self::args::Command;
+use crate::machine_args::MachineArgs;
+use crate::stop::{Ended, Stop, warn};
+
+/// `plimsoll array`.
+pub(crate) fn run(command: &Command, machine: &MachineArgs) -> Ended {
+    match command {
+        Command::Write(args) => write::run(args, machine),
+        Command::Info(args) => show::info(args),
+        Command::Verify(args) => show::verify(args, machine),
+        Command::Plan(args) => show::plan(args, machine),
+    }
+}
+
+fn store(path: &Path) -> Arc<dyn Sink> {
+    Arc::new(Filesystem::new(path))
+}
+
+fn orchestrator(machine: &MachineArgs, jobs: Option<NonZeroUsize>) -> Result<Orchestrator, Stop> {
+    let mut options = machine.options()?;
+    options.gpus = GpuUse::None;
+    options.cpu_slots = jobs.map(usize::from).or(options.cpu_slots);
+    let opened = Machine::open(&options);
+    opened.problems.iter().for_each(warn);
+    Ok(Orchestrator::builder().devices(opened.devices).build())
+}
