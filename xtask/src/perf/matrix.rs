@@ -208,24 +208,12 @@ pub(crate) const ALL: &[Row] = &[
         true,
         Some(FFMPEG),
         "frames",
-        "--overwrite",
         "--op",
         "scale=320x180:bicubic,blur=2",
         "{in}",
-        "{out}.y4m"
+        "{out}"
     ),
-    runs!(
-        "frames/denoise",
-        Input::Film(64),
-        false,
-        None,
-        "frames",
-        "--overwrite",
-        "--op",
-        "denoise=bilateral",
-        "{in}",
-        "{out}.y4m"
-    ),
+    runs!("frames/denoise", Input::Film(64), false, None, "frames", "--op", "denoise=bilateral", "{in}", "{out}"),
     overhead!("overhead/200us", true, OF_200_US),
     overhead!("overhead/20us", false, OF_20_US),
     schedule!("schedule/cholesky10/2+3", "cholesky10", "2", "3"),
