@@ -75,6 +75,13 @@ pub use stop::StopSign;
 pub use plimsoll_image as image;
 pub use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
 pub use plimsoll_runtime::telemetry;
+
+/// Work in stages on the buffers of one session: declared as data, ordered in one place.
+pub mod staged {
+    pub use plimsoll_core::staged::*;
+    pub use plimsoll_runtime::staged::*;
+}
+
 pub use plimsoll_runtime::{
     Access, Builder, Cancellation, Content, Context, Done, FanOut, Flow, Gathered, Grant, GrantRequest, GrantWaitError,
     Held, Inbox, ItemResult, Kernel, Launch, Listener, LockTimes, OnFailure, Orchestrator, Ordered, PendingGrant,
