@@ -19,7 +19,6 @@ use plimsoll_runtime::{Held, Orchestrator, Registered, RunError, SubmitError, Ta
 use super::error::PackError;
 use super::packer::{BYTES_MAX, PackSummary, items_max};
 use super::watch::PackWatch;
-use crate::in_order::InOrder;
 use crate::intake::{Broken, Intake};
 
 /// Parts of one frame under way: one that is unpacked, one that waits.
