@@ -129,6 +129,20 @@ fn twenty_kills_and_a_resume_after_each() {
 }
 
 #[test]
+fn a_plan_advises_chunks_that_fit() {
+    let folder = Folder::new();
+    let advised = folder.works("plimsoll array plan --shape 0,2048,2304 --dtype u16 --memory 256MiB");
+    let advised = String::from_utf8_lossy(&advised.stdout).into_owned();
+    let options = advised.lines().next().unwrap();
+    assert!(options.starts_with("--chunk ") && options.contains(" --shard "), "{advised}");
+    folder.works(&format!("plimsoll array plan --shape 0,2048,2304 --dtype u16 --memory 256MiB {options}"));
+    let refused =
+        folder.shell("plimsoll array plan --shape 0,2048,2304 --dtype u16 --chunk 64,256,256 --memory 256MiB");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("--chunk "), "{}", stderr(&refused));
+}
+
+#[test]
 fn errors_say_what_to_do_next() {
     let folder = Folder::new();
     folder.write("frames.raw", &frames(2));
@@ -142,6 +156,7 @@ fn errors_say_what_to_do_next() {
         (format!("{WRITE} -i missing.raw x.zarr"), 1, "missing.raw"),
         (format!("{WRITE} --codec zip -i frames.raw x.zarr"), 2, "zip"),
         ("plimsoll array write --shape 0,60 --dtype u16 --chunk 1,2,3 x.zarr < frames.raw".to_owned(), 2, "dimension"),
+        ("plimsoll array write --shape 0,60 --dtype u16 x.zarr < frames.raw".to_owned(), 2, "plan"),
         ("plimsoll array info nowhere.zarr".to_owned(), 1, "nowhere.zarr"),
         ("plimsoll array verify frames.raw".to_owned(), 1, "frames.raw"),
         (

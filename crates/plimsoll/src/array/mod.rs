@@ -9,8 +9,9 @@
 //! | `shards.rs` | packed chunks into objects, and what is published |
 //! | `begin.rs` | what to do with what is there |
 //! | `check.rs` | reading a store through, its objects side by side |
-//! | `plan.rs` | the memory it takes, told beforehand |
+//! | `plan.rs`, `advice.rs` | the memory it takes, told beforehand; chunks and shards for a given one |
 
+mod advice;
 mod begin;
 mod check;
 mod engine;
@@ -23,6 +24,7 @@ mod slabs_in;
 mod watch;
 mod writer;
 
+pub use advice::advise;
 pub use begin::Begin;
 pub use check::verify_store;
 pub use error::ArrayError;

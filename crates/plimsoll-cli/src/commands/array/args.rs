@@ -18,7 +18,7 @@ pub(crate) enum Command {
     Info(StoreArgs),
     /// Read everything and say what is wrong with it.
     Verify(StoreArgs),
-    /// Say how much memory writing will take, before anything is written.
+    /// Say how much memory writing will take before anything is written, and advise chunks and shards.
     Plan(Box<PlanArgs>),
 }
 
@@ -30,7 +30,8 @@ Examples:
   plimsoll array write … --resume out.zarr     go on where a killed run ended
   plimsoll array info out.zarr
   plimsoll array verify out.zarr
-  plimsoll array plan --shape 0,256,256,256 --dtype u16 --chunk 1,64,64,64 --memory 2GiB";
+  plimsoll array plan --shape 0,256,256,256 --dtype u16 --memory 2GiB                        advises chunks
+  plimsoll array plan --shape 0,256,256,256 --dtype u16 --chunk 1,64,64,64 --memory 2GiB     does this fit?";
 
 /// The array, as it is described.
 #[derive(Debug, Args)]
@@ -41,9 +42,9 @@ pub(crate) struct Described {
     /// What the elements are: i8 to i64, u8 to u64, f16, f32, f64
     #[arg(long, value_name = "TYPE")]
     dtype: DataType,
-    /// Elements of a chunk along each dimension
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', required = true)]
-    chunk: Vec<u64>,
+    /// Elements of a chunk along each dimension; `plimsoll array plan` advises some
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    pub(super) chunk: Option<Vec<u64>>,
     /// Elements of a shard along each dimension: multiples of the chunk's; a file for each chunk if not given
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     shard: Option<Vec<u64>>,
@@ -71,7 +72,15 @@ pub(crate) struct Described {
 }
 
 impl Described {
+    /// The array; chunks must be given.
     pub(super) fn spec(&self) -> Result<ArraySpec, Stop> {
+        let needed = "--chunk says how large chunks are; `plimsoll array plan` with the same options advises some";
+        let chunk = self.chunk.clone().ok_or_else(|| Stop::usage(needed))?;
+        Ok(ArraySpec { chunk, ..self.spec_without_chunk()? })
+    }
+
+    /// The array with chunks of one element.
+    pub(super) fn spec_without_chunk(&self) -> Result<ArraySpec, Stop> {
         let attributes = match self.attributes.as_deref().map(serde_json::from_str) {
             None => serde_json::Map::new(),
             Some(Ok(serde_json::Value::Object(attributes))) => attributes,
@@ -87,7 +96,7 @@ impl Described {
             axes: self.axes.clone(),
             order: self.order.clone(),
             attributes,
-            ..ArraySpec::new(self.shape.clone(), self.dtype, self.chunk.clone())
+            ..ArraySpec::new(self.shape.clone(), self.dtype, vec![1; self.shape.len()])
         })
     }
 }
@@ -134,7 +143,7 @@ pub(crate) struct StoreArgs {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(super) array: Described,
-    /// What it may take: fails if it takes more, and says what to change
+    /// What it may take: fails if it takes more, and says which chunks and shards would not; half of what is free now if not given
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Bytes>,
     /// CPU threads

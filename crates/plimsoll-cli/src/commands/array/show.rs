@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use comfy_table::CellAlignment::{Left, Right};
-use plimsoll::Bytes;
 use plimsoll::array::read::{Store, VerifyOptions};
-use plimsoll::array::{ArrayPlan, Layout, verify_store};
+use plimsoll::array::{ArrayPlan, ArraySpec, Layout, advise, verify_store};
+use plimsoll::{Bytes, Orchestrator};
 use serde_json::json;
 
 use super::args::{PlanArgs, StoreArgs};
@@ -99,30 +99,65 @@ pub(super) fn verify(args: &StoreArgs, machine: &MachineArgs) -> Ended {
 
 /// `plimsoll array plan`.
 pub(super) fn plan(args: &PlanArgs, machine: &MachineArgs) -> Ended {
-    let layout = Arc::new(Layout::new(&args.array.spec()?).map_err(Stop::usage)?);
     let orchestrator = super::orchestrator(machine, args.jobs)?;
+    let budget = args.memory.unwrap_or_else(|| half_of_free(&orchestrator));
+    let Some(chunk) = &args.array.chunk else {
+        return advice(args, &orchestrator, budget);
+    };
+    let layout = Layout::new(&ArraySpec { chunk: chunk.clone(), ..args.array.spec_without_chunk()? });
+    let layout = Arc::new(layout.map_err(Stop::usage)?);
     let plan = ArrayPlan::new(&orchestrator, &layout);
-    if args.json {
-        output::json(&json!({
-            "memory": plan.memory().0, "slab_steps": plan.slab_steps, "slab": plan.slab.0, "slabs": plan.slabs.0,
-            "chunks": plan.chunks.0, "codecs": plan.codecs.0, "levels": layout.levels().len(),
-        }))?;
-    } else {
-        let mut table = output::table(&[("FOR", Left), ("BYTES", Right)]);
-        table.add_row([
-            format!("slabs of {} steps, {} each, of all levels", plan.slab_steps, plan.slab),
-            plan.slabs.to_string(),
-        ]);
-        table.add_row(["chunks being packed, or waiting for the store".to_owned(), plan.chunks.to_string()]);
-        table.add_row(["codecs".to_owned(), plan.codecs.to_string()]);
-        table.add_row(["together".to_owned(), plan.memory().to_string()]);
-        output::print_table(&table)?;
+    print_plan(args, &plan, None)?;
+    if args.memory.is_none() || plan.memory() <= budget {
+        return Ok(());
     }
-    match args.memory {
-        Some(budget) if plan.memory() > budget => Err(Stop::failed(format_args!(
-            "this takes {}, more than {budget}; fewer --jobs, chunks with fewer steps, or fewer levels take less",
-            plan.memory()
+    let takes = format!("this takes {}, more than {budget}", plan.memory());
+    match advise(&orchestrator, &args.array.spec_without_chunk()?, budget) {
+        Some((spec, _)) => Err(Stop::failed(takes).with_next(options(&spec))),
+        None => Err(Stop::failed(format_args!("{takes}; fewer --jobs or levels, or smaller steps, take less"))),
+    }
+}
+
+fn half_of_free(orchestrator: &Orchestrator) -> Bytes {
+    let lines = orchestrator.reports();
+    Bytes(lines.iter().map(|report| report.line.0).max().unwrap_or(0) / 2)
+}
+
+fn advice(args: &PlanArgs, orchestrator: &Orchestrator, budget: Bytes) -> Ended {
+    match advise(orchestrator, &args.array.spec_without_chunk()?, budget) {
+        Some((spec, plan)) => print_plan(args, &plan, Some(&spec)),
+        None => Err(Stop::failed(format_args!(
+            "no chunks of such an array can be written in {budget}; fewer --jobs or levels, or smaller steps, take less"
         ))),
-        _ => Ok(()),
     }
+}
+
+/// Chunks and shards as they are typed.
+fn options(spec: &ArraySpec) -> String {
+    let list = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    format!("--chunk {} --shard {}", list(&spec.chunk), list(spec.shard.as_deref().unwrap_or_default()))
+}
+
+fn print_plan(args: &PlanArgs, plan: &ArrayPlan, advised: Option<&ArraySpec>) -> Ended {
+    if args.json {
+        return output::json(&json!({
+            "memory": plan.memory().0, "slab_steps": plan.slab_steps, "slab": plan.slab.0, "slabs": plan.slabs.0,
+            "chunks": plan.chunks.0, "codecs": plan.codecs.0,
+            "chunk": advised.map(|spec| &spec.chunk), "shard": advised.map(|spec| &spec.shard),
+        }));
+    }
+    if let Some(spec) = advised {
+        output::line(options(spec))?;
+    }
+    let slabs = format!("{} slabs of {} steps, {} each, and their levels", plan.slab_count, plan.slab_steps, plan.slab);
+    let mut table = output::table(&[("FOR", Left), ("BYTES", Right)]);
+    for (what, bytes) in [
+        (slabs.as_str(), plan.slabs),
+        ("chunks being packed, or waiting for the store", plan.chunks),
+        ("codecs", plan.codecs),
+        ("together", plan.memory()),
+    ] {
+        table.add_row([what.to_owned(), bytes.to_string()]);
+    }
+    output::print_table(&table)
 }
