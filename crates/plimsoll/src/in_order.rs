@@ -33,7 +33,7 @@ impl<T> InOrder<T> {
     }
 
     /// Results taken out so far.
-    #[cfg(feature = "pack")]
+    #[cfg(any(feature = "pack", test))]
     pub(crate) fn taken(&self) -> u64 {
         self.next
     }

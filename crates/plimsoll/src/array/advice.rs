@@ -73,7 +73,7 @@ mod tests {
     fn chunks_are_even_and_shards_whole_steps() {
         let shape = [0, 2048, 2304];
         let advice = advised(&shape, 1 << 30).unwrap();
-        assert_eq!(advice, (vec![1, 512, 1024], Some(vec![25, 2048, 3072])));
+        assert_eq!(advice, (vec![1, 512, 1024], Some(vec![21, 2048, 3072])));
         assert_eq!(advised(&[0, 256, 256, 256], 1 << 30).unwrap().0, [1, 64, 64, 128]);
     }
 
@@ -86,7 +86,6 @@ mod tests {
     #[test]
     fn what_fits_into_no_memory_is_told() {
         assert_eq!(advised(&[0, 65_536, 65_536], 1 << 30), None);
-        let advice = advised(&[0, 2048, 2304], 128 << 20);
-        assert!(advice.is_some_and(|(chunk, _)| chunk.iter().product::<u64>() <= 512 << 10));
+        assert_eq!(advised(&[0, 2048, 2304], 64 << 20), None, "not even the frames fit");
     }
 }
