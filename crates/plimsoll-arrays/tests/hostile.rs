@@ -184,7 +184,7 @@ fn absurd_shapes_cost_nothing() {
     let memory = store("gzip:1", true);
     lie(&memory, "/shape", serde_json::json!([1_u64 << 40, 21, 19]));
     let store = open(&memory).unwrap();
-    assert!(!store.verify(&VerifyOptions::default()).unwrap().is_sound(), "level 1 is no half of it");
+    assert!(store.verify(&VerifyOptions::default()).unwrap().is_unfinished, "level 1 is no half of it");
     assert!(matches!(store.read_level(0), Err(StoreError::RegionBytes { .. })));
     assert_eq!(store.info().unwrap().levels[0].grid.shape[0], 1 << 40);
 }
@@ -192,8 +192,11 @@ fn absurd_shapes_cost_nothing() {
 #[test]
 fn strange_objects_are_named() {
     let memory = store("zstd:1", true);
-    memory.put("0/c/99/0/0", b"outside").unwrap();
+    memory.put("0/c/0/99/0", b"outside").unwrap();
     assert!(matches!(first_fault(&memory), FaultError::Outside { .. }));
+    let memory = store("zstd:1", true);
+    memory.put("0/c/99/0/0", b"behind the end, and no shard").unwrap();
+    assert!(matches!(first_fault(&memory), FaultError::Shard(_)));
     let memory = store("zstd:1", true);
     memory.put("0/c/00/0/0", b"stray").unwrap();
     assert!(matches!(first_fault(&memory), FaultError::Stray));
