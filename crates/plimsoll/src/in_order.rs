@@ -51,6 +51,7 @@ mod tests {
         assert_eq!((order.take(), order.take()), (Some((0, 'a')), None));
         order.put(1, 'b');
         assert_eq!((order.take(), order.take(), order.take()), (Some((1, 'b')), Some((2, 'c')), None));
+        #[cfg(feature = "pack")]
         assert_eq!(order.taken(), 3);
     }
 }

@@ -51,6 +51,8 @@ pub mod profile;
 pub mod regret;
 #[cfg(feature = "score")]
 pub mod score;
+#[cfg(any(feature = "pack", feature = "array"))]
+mod stage_choice;
 #[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
 mod stop;
 

@@ -66,25 +66,33 @@ struct LevelsSession {
 
 impl Session<LevelsWork> for LevelsSession {
     fn run(&mut self, slab: &Arc<Slab>, context: &mut Context<'_, LevelsWork>) -> Result<Vec<Arc<Slab>>, Fault> {
-        let mut slabs = vec![Arc::clone(slab)];
-        for level in 1..self.layout.levels().len() {
-            context.check_cancelled()?;
-            slabs.push(Arc::new(self.coarser(&slabs[level - 1], level)));
-        }
-        Ok(slabs)
+        all_levels(&self.layout, &self.pool, slab, || context.check_cancelled())
     }
 }
 
-impl LevelsSession {
-    fn coarser(&self, finer: &Slab, level: usize) -> Slab {
-        let [finer_level, this] = [level - 1, level].map(|level| &self.layout.levels()[level]);
-        let mut shape: Vec<usize> = finer_level.grid.shape.iter().map(|size| *size as usize).collect();
-        shape[0] = finer.steps as usize;
-        let block = Block { elements: &finer.elements, shape: &shape, halved: &this.halved };
-        let steps = block.reduced_shape()[0] as u64;
-        let mut elements = self.pool.take((steps * this.grid.step_bytes()) as usize);
-        reduce(self.layout.data_type(), self.layout.reduction(), block, elements.vec_mut());
-        let by = if this.halved[0] { 2 } else { 1 };
-        Slab { first: finer.first / by, steps, elements, place: None }
+/// A slab and those of all coarser levels, each made from the one before it. Asks before each whether it is still wanted.
+pub(super) fn all_levels(
+    layout: &Layout,
+    pool: &Pool,
+    slab: &Arc<Slab>,
+    is_wanted: impl Fn() -> Result<(), Fault>,
+) -> Result<Vec<Arc<Slab>>, Fault> {
+    let mut slabs = vec![Arc::clone(slab)];
+    for level in 1..layout.levels().len() {
+        is_wanted()?;
+        slabs.push(Arc::new(coarser(layout, pool, &slabs[level - 1], level)));
     }
+    Ok(slabs)
+}
+
+fn coarser(layout: &Layout, pool: &Pool, finer: &Slab, level: usize) -> Slab {
+    let [finer_level, this] = [level - 1, level].map(|level| &layout.levels()[level]);
+    let mut shape: Vec<usize> = finer_level.grid.shape.iter().map(|size| *size as usize).collect();
+    shape[0] = finer.steps as usize;
+    let block = Block { elements: &finer.elements, shape: &shape, halved: &this.halved };
+    let steps = block.reduced_shape()[0] as u64;
+    let mut elements = pool.take((steps * this.grid.step_bytes()) as usize);
+    reduce(layout.data_type(), layout.reduction(), block, elements.vec_mut());
+    let by = if this.halved[0] { 2 } else { 1 };
+    Slab { first: finer.first / by, steps, elements, place: None }
 }

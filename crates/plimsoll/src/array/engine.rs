@@ -13,17 +13,19 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use futures_util::Stream as _;
 use plimsoll_arrays::Layout;
 use plimsoll_arrays::sink::Sink;
-use plimsoll_arrays::work::{EncodeWork, Encoded, LevelsWork, Places, Slab};
+use plimsoll_arrays::work::{EncodeWork, Encoded, Places, Slab};
 use plimsoll_blocks::pool::Pool;
-use plimsoll_core::Bytes;
+use plimsoll_core::DeviceKind;
 use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, TaskResult};
 
 use super::error::ArrayError;
+use super::level_maker::{self, LevelMaker};
 use super::rows::{Cut, Rows};
 use super::shards::{Shards, Stored, Written};
 use super::watch::ArrayWatch;
 use crate::in_order::InOrder;
 use crate::intake::{Broken, Intake};
+use crate::stage_choice::StageChoice;
 
 /// Packed batches that wait for the store.
 pub(super) const WRITTEN_AHEAD: usize = 16;
@@ -40,6 +42,7 @@ pub(super) struct Job {
     /// Closed when nothing more is taken in.
     pub(super) places: Places,
     pub(super) watch: ArrayWatch,
+    pub(super) levels_on: StageChoice,
     /// The step at which it begins; objects begin there.
     pub(super) first: u64,
 }
@@ -54,9 +57,11 @@ pub(super) fn slabs_max(orchestrator: &Orchestrator) -> usize {
     slots(orchestrator).clamp(1, SLABS_MAX)
 }
 
+/// Slots that pack chunks: those of the CPU.
 pub(super) fn slots(orchestrator: &Orchestrator) -> usize {
-    let slots: usize = orchestrator.devices().map(|(_, facts)| facts.slots.max(1)).sum();
-    slots.min(SLOTS_MAX)
+    let cpus = orchestrator.devices().filter(|(_, facts)| facts.kind == DeviceKind::Cpu);
+    let slots: usize = cpus.map(|(_, facts)| facts.slots.max(1)).sum();
+    slots.clamp(1, SLOTS_MAX)
 }
 
 /// Writes everything that comes. Says how many steps the array has, and what was stored of those that came.
@@ -65,6 +70,7 @@ pub(super) fn write(
     job: &Job,
     slabs: impl Iterator<Item = Result<Slab, ArrayError>> + Send + 'static,
 ) -> Result<(u64, Stored), ArrayError> {
+    let levels = level_maker::open(orchestrator, &job.layout, &job.pool, job.levels_on)?;
     let shards = Shards::new(&job.layout, &job.sink, &job.watch)?;
     shards.publish(job.first)?;
     let (to_store, from_engine) = bounded(WRITTEN_AHEAD);
@@ -72,7 +78,7 @@ pub(super) fn write(
     let storing = storing
         .spawn(move || store(shards, &from_engine))
         .map_err(|error| ArrayError::Panicked(format!("no thread could be started: {error}")))?;
-    let mut engine = Engine::new(orchestrator, job, Intake::start("plimsoll-array-in", slabs));
+    let mut engine = Engine::new(orchestrator, job, levels, Intake::start("plimsoll-array-in", slabs));
     let ended = engine.run(&to_store);
     drop(to_store);
     job.places.close();
@@ -103,9 +109,7 @@ struct Engine<'a> {
     watch: &'a ArrayWatch,
     /// `None` once it has nothing more to give.
     input: Option<Intake<Slab, ArrayError>>,
-    levels: Flow<LevelsWork, Vec<Arc<Slab>>>,
-    slabs_max: usize,
-    made: InOrder<TaskResult<Vec<Arc<Slab>>>>,
+    levels: Box<dyn LevelMaker>,
     rows: Vec<Rows>,
     /// Cut, and not yet submitted.
     cuts: VecDeque<Cut>,
@@ -122,18 +126,20 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(orchestrator: &Orchestrator, job: &'a Job, input: Intake<Slab, ArrayError>) -> Self {
+    fn new(
+        orchestrator: &Orchestrator,
+        job: &'a Job,
+        levels: Box<dyn LevelMaker>,
+        input: Intake<Slab, ArrayError>,
+    ) -> Self {
         let Job { layout, pool, watch, first, .. } = job;
-        let (slabs_max, batches_max) = (slabs_max(orchestrator), batches_max(orchestrator));
-        let levels = orchestrator.register(LevelsWork::new(layout, pool));
+        let batches_max = batches_max(orchestrator);
         let encode = orchestrator.register(EncodeWork::new(layout, pool));
         let rows = |level: usize| Rows::new(layout, level, first.div_ceil(layout.levels()[level].factor[0]));
         Self {
             watch,
             input: Some(input),
-            levels: orchestrator.flow(&Pipeline::of(&levels).items_max(slabs_max)),
-            slabs_max,
-            made: InOrder::new(),
+            levels,
             rows: (0..layout.levels().len()).map(rows).collect(),
             cuts: VecDeque::new(),
             encode: orchestrator.flow(&Pipeline::of(&encode).items_max(batches_max)),
@@ -178,15 +184,12 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, context: &mut Context<'_>) -> Result<(), ArrayError> {
         loop {
             let mut has_moved = self.take_slab(context)?;
-            while let Poll::Ready(Some(ItemResult { item, result })) = Pin::new(&mut self.levels).poll_next(context) {
-                self.made.put(item, result);
-            }
-            has_moved |= self.cut()?;
+            has_moved |= self.cut(context)?;
             while let Poll::Ready(Some(ItemResult { item, result })) = Pin::new(&mut self.encode).poll_next(context) {
                 self.encoded.put(item, result);
             }
             has_moved |= self.submit_batches()?;
-            if !has_moved {
+            if !has_moved && !self.levels.hurry()? {
                 return Ok(());
             }
         }
@@ -194,7 +197,7 @@ impl<'a> Engine<'a> {
 
     /// Takes one more slab in, if there is room for it.
     fn take_slab(&mut self, context: &mut Context<'_>) -> Result<bool, ArrayError> {
-        let has_room = self.levels.outstanding() < self.slabs_max && self.cuts.len() <= self.batches_max;
+        let has_room = self.levels.has_room() && self.cuts.len() <= self.batches_max;
         let Some(input) = self.input.as_mut().filter(|_| has_room) else {
             return Ok(false);
         };
@@ -202,7 +205,10 @@ impl<'a> Engine<'a> {
             return Ok(false);
         };
         match given {
-            Some(Ok(slab)) => self.submit_slab(slab)?,
+            Some(Ok(slab)) => {
+                self.steps = slab.end();
+                self.levels.submit(slab)?;
+            }
             Some(Err(Broken::Failed(ArrayError::Stopped))) => return Err(ArrayError::Stopped),
             Some(Err(Broken::Failed(error))) => (self.input, self.last) = (None, Some(error)),
             Some(Err(Broken::Panicked(message))) => return Err(ArrayError::Panicked(message)),
@@ -211,28 +217,15 @@ impl<'a> Engine<'a> {
         Ok(true)
     }
 
-    fn submit_slab(&mut self, slab: Slab) -> Result<(), ArrayError> {
-        let bytes = Bytes(slab.elements.len() as u64);
-        self.steps = slab.end();
-        let what = || format!("making levels of the steps {} to {}", slab.first, slab.end());
-        let what = what();
-        let submitted = self.levels.submit_sized(Task::new(Arc::new(slab)), bytes);
-        submitted.map(|_| ()).map_err(|SubmitError { reason, .. }| ArrayError::Refused { what, reason })
-    }
-
     /// Cuts the next slabs of all levels into batches, and what is left when nothing more comes.
-    fn cut(&mut self) -> Result<bool, ArrayError> {
-        if let Some((number, result)) = self.made.take() {
-            let slabs = result.map_err(|failure| ArrayError::Work {
-                what: format!("making the levels of slab {number}"),
-                failure: Arc::new(failure),
-            })?;
-            for (rows, slab) in self.rows.iter_mut().zip(slabs.output) {
+    fn cut(&mut self, context: &mut Context<'_>) -> Result<bool, ArrayError> {
+        if let Poll::Ready(slabs) = self.levels.poll(context) {
+            for (rows, slab) in self.rows.iter_mut().zip(slabs?) {
                 self.cuts.extend(rows.add(slab));
             }
             return Ok(true);
         }
-        let is_over = self.input.is_none() && self.levels.outstanding() == 0 && !self.has_ended;
+        let is_over = self.input.is_none() && self.levels.is_empty() && !self.has_ended;
         if is_over {
             self.has_ended = true;
             self.cuts.extend(self.rows.iter_mut().flat_map(Rows::end));

@@ -94,6 +94,26 @@ pub enum ArrayError {
         /// Why.
         reason: SubmitErrorKind,
     },
+    /// A stage is to run on a GPU, and there is none.
+    #[error("the {stage} stage is to run on a GPU, and there is none; `plimsoll devices` lists what there is")]
+    NoGpu {
+        /// Which stage.
+        stage: &'static str,
+    },
+    /// A stage is to run on a GPU, which would not give the same bytes.
+    #[error("{what} are not made on a GPU, which may round or count otherwise; let the stage run anywhere")]
+    NotForGpu {
+        /// What was asked for.
+        what: String,
+    },
+    /// The device was lost again and again.
+    #[error("{what} failed: the device was lost {times} times")]
+    SessionsLost {
+        /// What it was.
+        what: String,
+        /// How often.
+        times: usize,
+    },
     /// A thread of the writer panicked.
     #[error("writing panicked: {0}; please report this")]
     Panicked(String),

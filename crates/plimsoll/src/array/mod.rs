@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `writer.rs` | what a user has in hand: appends, or a reader |
 //! | `slabs.rs`, `slabs_in.rs` | how many steps are handled together, and cutting input into them |
+//! | `level_maker.rs`, `held_levels.rs` | slabs → their levels: on CPU cores side by side, or on a GPU |
 //! | `engine.rs` | slabs → levels → batches of chunks → the store, side by side and in order |
 //! | `rows.rs` | which chunks can be packed once a slab is there |
 //! | `shards.rs` | packed chunks into objects, and what is published |
@@ -16,6 +17,8 @@ mod begin;
 mod check;
 mod engine;
 mod error;
+mod held_levels;
+mod level_maker;
 mod plan;
 mod rows;
 mod shards;
@@ -35,3 +38,5 @@ pub use plimsoll_arrays::{
 };
 pub use watch::{ArrayProgress, ArrayWatch};
 pub use writer::{ArrayOptions, ArraySummary, ArrayWriter, write_array};
+
+pub use crate::stage_choice::StageChoice;

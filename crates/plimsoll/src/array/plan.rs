@@ -1,4 +1,5 @@
-//! What a writer will need, told before anything is allocated.
+//! What a writer will need, told before anything is allocated: of the host's memory. What levels take on a GPU is that
+//! device's own, and its rungs step down where it does not fit.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use plimsoll_runtime::Orchestrator;
 
 use super::{engine, rows, slabs};
 
-/// The memory of a writer, and what it is for.
+/// The host memory of a writer, and what it is for. Buffers on a GPU are not counted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArrayPlan {

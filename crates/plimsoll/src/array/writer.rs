@@ -17,10 +17,12 @@ use plimsoll_runtime::Orchestrator;
 use super::begin::{self, Begin};
 use super::engine::{self, Job};
 use super::error::ArrayError;
+use super::level_maker;
 use super::plan::ArrayPlan;
 use super::shards::Stored;
 use super::slabs_in::{Appended, AppendedSlabs, Cutter, Filling, ReadSlabs};
 use super::watch::ArrayWatch;
+use crate::stage_choice::StageChoice;
 
 /// How an array is written.
 #[derive(Clone, Debug)]
@@ -29,13 +31,27 @@ pub struct ArrayOptions {
     pub begin: Begin,
     /// How long one append may wait for the store.
     pub append_wait_max: Duration,
+    /// Where levels may be made. The bytes are the same.
+    pub levels_on: StageChoice,
     /// Follows it, and ends it.
     pub watch: ArrayWatch,
 }
 
+impl ArrayOptions {
+    /// Whether writing an array of this layout can use a GPU: nobody needs to open one otherwise.
+    pub fn wants_gpu(&self, layout: &Layout) -> bool {
+        level_maker::wants_gpu(layout, self.levels_on)
+    }
+}
+
 impl Default for ArrayOptions {
     fn default() -> Self {
-        Self { begin: Begin::New, append_wait_max: Duration::from_secs(60), watch: ArrayWatch::default() }
+        Self {
+            begin: Begin::New,
+            append_wait_max: Duration::from_secs(60),
+            levels_on: StageChoice::default(),
+            watch: ArrayWatch::default(),
+        }
     }
 }
 
@@ -295,12 +311,15 @@ impl Prepared {
     ) -> Result<(Self, Job), ArrayError> {
         let layout = Arc::new(layout);
         let plan = ArrayPlan::new(orchestrator, &layout);
+        // Before anything in the store is touched.
+        level_maker::goes_to_gpu(orchestrator, &layout, options.levels_on)?;
         let lock = sink.lock()?;
         let first = begin::begin(&sink, &layout, options.begin)?;
         let pool = Pool::keeping(plan.slabs.0 as usize + plan.chunks.0 as usize);
         let places = Places::new(plan.slab_count);
         let cutter = Cutter::new(&layout, &pool, &places, first);
-        let job = Job { layout, sink, pool, places, watch: options.watch.clone(), first };
+        let (watch, levels_on) = (options.watch.clone(), options.levels_on);
+        let job = Job { layout, sink, pool, places, watch, levels_on, first };
         Ok((Self { cutter, first, lock, plan }, job))
     }
 }

@@ -25,5 +25,7 @@ pub use error::PackError;
 pub use packer::{PackSummary, Packer, PackerOptions, UnpackOptions};
 pub use plimsoll_blocks::filter::{Filter, ParseFilterError};
 pub use plimsoll_blocks::{DamageError, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
-pub use stages::{StageChoice, Stages};
+pub use stages::Stages;
+
+pub use crate::stage_choice::StageChoice;
 pub use watch::PackWatch;

@@ -7,22 +7,11 @@ use futures_util::Stream as _;
 use plimsoll_blocks::pool::Pool;
 use plimsoll_blocks::workloads::{Block, CodeFrameWork, CodeMemberWork, FilterWork, FindWork, Found, PackWork, Packed};
 use plimsoll_blocks::{Format, Method, Recipe};
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, SubmitErrorKind};
+use plimsoll_core::{Bytes, DeviceId, SubmitErrorKind};
 use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, Workload};
 
 use super::error::PackError;
-
-/// Where a stage may run.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub enum StageChoice {
-    /// Wherever it finishes first.
-    #[default]
-    Auto,
-    /// On the CPU, and nowhere else.
-    Cpu,
-    /// On a GPU, and nowhere else.
-    Gpu,
-}
+use crate::stage_choice::StageChoice;
 
 /// Where each stage may run. What a block becomes does not depend on it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -95,14 +84,7 @@ fn devices_of(
     choice: StageChoice,
     stage: &'static str,
 ) -> Result<Vec<DeviceId>, PackError> {
-    let kind = match choice {
-        StageChoice::Auto => return Ok(Vec::new()),
-        StageChoice::Cpu => DeviceKind::Cpu,
-        StageChoice::Gpu => DeviceKind::Gpu,
-    };
-    let meant: Vec<DeviceId> =
-        orchestrator.devices().filter(|(_, facts)| facts.kind == kind).map(|(id, _)| id).collect();
-    if meant.is_empty() { Err(PackError::NoGpu { stage }) } else { Ok(meant) }
+    choice.devices(orchestrator).ok_or(PackError::NoGpu { stage })
 }
 
 /// The pipeline for a recipe.

@@ -3,6 +3,12 @@
 #![cfg(feature = "array")]
 
 mod cases;
+#[cfg(feature = "gpu")]
+mod devices;
 mod ends;
+#[cfg(feature = "gpu")]
+mod gpu;
+#[cfg(feature = "gpu")]
+mod kernel;
 mod resume;
 mod round_trips;

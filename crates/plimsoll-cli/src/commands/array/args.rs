@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use plimsoll::Bytes;
-use plimsoll::array::{ArraySpec, Axis, Codec, DataType, Fill, Levels, Reduction};
+use plimsoll::array::{ArraySpec, Axis, Codec, DataType, Fill, Levels, Reduction, StageChoice};
 
 use crate::stop::Stop;
 
@@ -120,12 +120,32 @@ pub(crate) struct WriteArgs {
     /// CPU threads
     #[arg(short, long, value_name = "N")]
     pub(super) jobs: Option<std::num::NonZeroUsize>,
+    /// Where a stage may run: levels=gpu, levels=cpu or levels=auto; the bytes are the same
+    #[arg(long, value_name = "STAGE=WHERE", value_delimiter = ',', value_parser = parse_stage, help_heading = "Devices")]
+    stage: Vec<StageChoice>,
     /// Say nothing but errors
     #[arg(short, long)]
     pub(super) quiet: bool,
     /// One line of JSON instead of a sentence
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl WriteArgs {
+    /// Where levels may be made; what was typed last counts.
+    pub(super) fn levels_on(&self) -> StageChoice {
+        self.stage.last().copied().unwrap_or_default()
+    }
+}
+
+/// There is one stage to be said where it may run.
+fn parse_stage(text: &str) -> Result<StageChoice, String> {
+    match text {
+        "levels=auto" => Ok(StageChoice::Auto),
+        "levels=cpu" => Ok(StageChoice::Cpu),
+        "levels=gpu" => Ok(StageChoice::Gpu),
+        _ => Err("write levels, and where: levels=cpu, levels=gpu or levels=auto".to_owned()),
+    }
 }
 
 /// What can be typed after `plimsoll array info` and `verify`.

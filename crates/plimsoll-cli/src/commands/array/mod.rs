@@ -36,9 +36,12 @@ fn store(path: &Path) -> Arc<dyn Sink> {
     Arc::new(Filesystem::new(path))
 }
 
-fn orchestrator(machine: &MachineArgs, jobs: Option<NonZeroUsize>) -> Result<Orchestrator, Stop> {
+/// GPUs are opened only for work that can use one.
+fn orchestrator(machine: &MachineArgs, jobs: Option<NonZeroUsize>, with_gpu: bool) -> Result<Orchestrator, Stop> {
     let mut options = machine.options()?;
-    options.gpus = GpuUse::None;
+    if !with_gpu {
+        options.gpus = GpuUse::None;
+    }
     options.cpu_slots = jobs.map(usize::from).or(options.cpu_slots);
     let opened = Machine::open(&options);
     opened.problems.iter().for_each(warn);

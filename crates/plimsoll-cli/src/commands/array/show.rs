@@ -72,7 +72,7 @@ pub(super) fn info(args: &StoreArgs) -> Ended {
 
 /// `plimsoll array verify`.
 pub(super) fn verify(args: &StoreArgs, machine: &MachineArgs) -> Ended {
-    let (store, orchestrator) = (Arc::new(open(args)?), super::orchestrator(machine, None)?);
+    let (store, orchestrator) = (Arc::new(open(args)?), super::orchestrator(machine, None, false)?);
     let found = verify_store(&orchestrator, &store, &VerifyOptions::default()).map_err(|error| failed(args, &error))?;
     let name = output::clean(args.store.display());
     if args.json {
@@ -99,7 +99,7 @@ pub(super) fn verify(args: &StoreArgs, machine: &MachineArgs) -> Ended {
 
 /// `plimsoll array plan`.
 pub(super) fn plan(args: &PlanArgs, machine: &MachineArgs) -> Ended {
-    let orchestrator = super::orchestrator(machine, args.jobs)?;
+    let orchestrator = super::orchestrator(machine, args.jobs, false)?;
     let budget = args.memory.unwrap_or_else(|| half_of_free(&orchestrator));
     let Some(chunk) = &args.array.chunk else {
         return advice(args, &orchestrator, budget);

@@ -18,9 +18,10 @@ use crate::stop::{self, Ended, Stop, with_causes};
 pub(super) fn run(args: &WriteArgs, machine: &MachineArgs) -> Ended {
     let layout = Layout::new(&args.array.spec()?).map_err(Stop::usage)?;
     let (input, length) = input(args)?;
-    let orchestrator = super::orchestrator(machine, args.jobs)?;
     let watch = ArrayWatch::stopped_by(&stop::on_signal());
-    let options = ArrayOptions { begin: begin(args), watch: watch.clone(), ..ArrayOptions::default() };
+    let (begin, levels_on) = (begin(args), args.levels_on());
+    let options = ArrayOptions { begin, levels_on, watch: watch.clone(), ..ArrayOptions::default() };
+    let orchestrator = super::orchestrator(machine, args.jobs, options.wants_gpu(&layout))?;
     let name = output::clean(args.store.display());
     let is_shown = !args.quiet && !args.json;
     let progress = Progress::start(is_shown, length, name.clone(), move || watch.progress().taken);
