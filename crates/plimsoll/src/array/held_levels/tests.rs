@@ -232,7 +232,7 @@ fn memory_that_runs_out_in_a_session_costs_no_slab() {
 }
 
 #[test]
-fn a_device_that_is_lost_again_and_again_is_left_for_the_cpu_or_is_an_error() {
+fn a_device_that_is_lost_again_and_again_is_left_for_the_cpu() {
     let lost = |at: u64| {
         let builder = VirtualDevice::gpu("v");
         let often = (at..400).step_by(5).fold(builder, |gpu, launch| gpu.fault(ScriptedFault::Lost { launch }));
