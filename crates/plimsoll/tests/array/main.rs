@@ -4,6 +4,8 @@
 
 mod cases;
 #[cfg(feature = "gpu")]
+mod depths;
+#[cfg(feature = "gpu")]
 mod devices;
 mod ends;
 #[cfg(feature = "gpu")]
