@@ -129,6 +129,18 @@ fn twenty_kills_and_a_resume_after_each() {
 }
 
 #[test]
+fn levels_are_the_same_wherever_they_are_made() {
+    let folder = Folder::new();
+    folder.write("frames.raw", &frames(21));
+    folder.works(&format!("{WRITE} -q --stage levels=cpu -i frames.raw cpu.zarr"));
+    folder.works(&format!("{WRITE} -q --software-gpu --stage levels=gpu -i frames.raw gpu.zarr"));
+    assert!(files(&folder.at("cpu.zarr")) == files(&folder.at("gpu.zarr")));
+    let refused = folder.shell(&format!("{WRITE} -q --no-gpu --stage levels=gpu -i frames.raw none.zarr"));
+    assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+    assert!(!folder.at("none.zarr").exists());
+}
+
+#[test]
 fn a_plan_advises_chunks_that_fit() {
     let folder = Folder::new();
     let advised = folder.works("plimsoll array plan --shape 0,2048,2304 --dtype u16 --memory 256MiB");
