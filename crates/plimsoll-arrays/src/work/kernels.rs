@@ -1,6 +1,6 @@
 //! One coarser level from a finer one as a kernel, and its twin: the same bytes on every device.
 //! Never reduces what devices could round differently: means of floats stay on the CPU, and so do 64-bit elements.
-//! Invariant: the kernel gives the bytes of [`reference`].
+//! Invariant: the kernel gives the bytes of [`reference()`].
 
 use bytemuck::{Pod, Zeroable};
 use plimsoll_core::{Bytes, Fault};
