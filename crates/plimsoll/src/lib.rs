@@ -27,7 +27,7 @@
 //! | `score` | scores of image files: [`score`] |
 //! | `frames` | operations on video frames: [`frames`] |
 //! | `pack` | zstd and gzip files, packed and unpacked side by side: [`pack`] |
-//! | `array` | streams of frames as Zarr v3 arrays: [`array`] |
+//! | `array` | streams of frames as Zarr v3 arrays: [`mod@array`] |
 //!
 //! All are on unless said otherwise; the scheduler alone needs none of them.
 
