@@ -22,11 +22,20 @@ pub enum Begin {
     Resume,
 }
 
-/// Makes the store ready; says at which step the writer begins.
-pub(super) fn begin(sink: &Arc<dyn Sink>, layout: &Layout, begin: Begin) -> Result<u64, ArrayError> {
+/// Where a writer begins.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Begun {
+    /// The step; objects begin there.
+    pub(super) first: u64,
+    /// Steps that an earlier run has published, if there was one. They stay until they are written again.
+    pub(super) there: Option<u64>,
+}
+
+/// Makes the store ready; says where the writer begins.
+pub(super) fn begin(sink: &Arc<dyn Sink>, layout: &Layout, begin: Begin) -> Result<Begun, ArrayError> {
     let there = sink.list("")?;
     let Some(first) = there.first() else {
-        return Ok(0);
+        return Ok(Begun::default());
     };
     match begin {
         Begin::New => Err(ArrayError::Exists { key: first.key.clone() }),
@@ -35,7 +44,7 @@ pub(super) fn begin(sink: &Arc<dyn Sink>, layout: &Layout, begin: Begin) -> Resu
     }
 }
 
-fn replace(sink: &Arc<dyn Sink>, first: &str) -> Result<u64, ArrayError> {
+fn replace(sink: &Arc<dyn Sink>, first: &str) -> Result<Begun, ArrayError> {
     let root = metadata::key("");
     if sink.size(&root)?.is_none() {
         return Err(ArrayError::NotOurs { key: first.to_owned() });
@@ -46,10 +55,10 @@ fn replace(sink: &Arc<dyn Sink>, first: &str) -> Result<u64, ArrayError> {
         sink.delete(&listed.key)?;
     }
     sink.delete(&root)?;
-    Ok(0)
+    Ok(Begun::default())
 }
 
-fn resume(sink: &Arc<dyn Sink>, layout: &Layout) -> Result<u64, ArrayError> {
+fn resume(sink: &Arc<dyn Sink>, layout: &Layout) -> Result<Begun, ArrayError> {
     if sink.size(&metadata::key(""))?.is_none() {
         return resume_before_root(sink);
     }
@@ -63,23 +72,22 @@ fn resume(sink: &Arc<dyn Sink>, layout: &Layout) -> Result<u64, ArrayError> {
         let why = "its axes, scales, levels or attributes are others than those described".to_owned();
         return Err(ArrayError::NotResumable { why });
     }
-    let mut whole = u64::MAX;
+    let (mut whole, there) = (u64::MAX, store.levels()[0].metadata.grid.shape[0]);
     for (number, level) in store.levels().iter().enumerate() {
         whole = whole.min(whole_steps(layout, number, &level.metadata)?);
     }
     let factor = layout.levels().iter().map(|level| level.factor[0]).max().unwrap_or(1);
     let together = layout.levels()[0].grid.object()[0] * factor;
     let first = whole / together * together;
-    remove_behind(sink, &store, layout, first)?;
-    Ok(first)
+    Ok(Begun { first, there: Some(there) })
 }
 
 /// The root's metadata are written last: without them there are only those of levels, or it is no store of ours.
-fn resume_before_root(sink: &Arc<dyn Sink>) -> Result<u64, ArrayError> {
+fn resume_before_root(sink: &Arc<dyn Sink>) -> Result<Begun, ArrayError> {
     let there = sink.list("")?;
     match there.iter().find(|listed| !listed.key.ends_with(metadata::FILE)) {
         Some(foreign) => Err(ArrayError::NotOurs { key: foreign.key.clone() }),
-        None => Ok(0),
+        None => Ok(Begun::default()),
     }
 }
 
@@ -97,14 +105,15 @@ fn whole_steps(layout: &Layout, number: usize, there: &ArrayMetadata) -> Result<
     Ok(base)
 }
 
-/// Objects behind the step are written again, or not at all.
-fn remove_behind(sink: &Arc<dyn Sink>, store: &Store, layout: &Layout, first: u64) -> Result<(), ArrayError> {
+/// Removes what an earlier run that was cut short left behind the end of an array of so many steps.
+pub(super) fn remove_behind(sink: &Arc<dyn Sink>, layout: &Layout, steps: u64) -> Result<(), ArrayError> {
+    let store = Store::open(Arc::clone(sink))?;
     for object in store.objects()? {
         let (level, there) = (&layout.levels()[object.level], &store.levels()[object.level]);
         let below = object.key.strip_prefix(&there.path).unwrap_or(&object.key).trim_start_matches('/');
         let at = there.metadata.object_of_key(below);
         let begins = at.map_or(u64::MAX, |at| at[0] * level.grid.object()[0] * level.factor[0]);
-        if begins >= first {
+        if begins >= steps {
             sink.delete(&object.key)?;
         }
     }

@@ -18,6 +18,7 @@ use plimsoll_blocks::pool::Pool;
 use plimsoll_core::DeviceKind;
 use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, TaskResult};
 
+use super::begin::{self, Begun};
 use super::error::ArrayError;
 use super::level_maker::{self, LevelMaker};
 use super::rows::{Cut, Rows};
@@ -43,8 +44,8 @@ pub(super) struct Job {
     pub(super) places: Places,
     pub(super) watch: ArrayWatch,
     pub(super) levels_on: StageChoice,
-    /// The step at which it begins; objects begin there.
-    pub(super) first: u64,
+    /// Where it begins.
+    pub(super) begun: Begun,
 }
 
 /// How many batches are under way: one for each slot, as many waiting, and two for what is late.
@@ -72,7 +73,9 @@ pub(super) fn write(
 ) -> Result<(u64, Stored), ArrayError> {
     let levels = level_maker::open(orchestrator, &job.layout, &job.pool, job.levels_on)?;
     let shards = Shards::new(&job.layout, &job.sink, &job.watch)?;
-    shards.publish(job.first)?;
+    if job.begun.there.is_none() {
+        shards.publish(0)?;
+    }
     let (to_store, from_engine) = bounded(WRITTEN_AHEAD);
     let storing = thread::Builder::new().name("plimsoll-array-out".to_owned());
     let storing = storing
@@ -86,11 +89,20 @@ pub(super) fn write(
     // What the store says comes first: the engine may only have noticed that it is gone.
     let shards = stored?;
     let steps = ended?;
-    let stored = shards.end(steps)?;
-    match engine.last.take() {
-        Some(error) => Err(error),
-        None => Ok((steps, stored)),
+    finish(job, shards, steps, engine.last.take())
+}
+
+/// Ends the array with what came. What was there before is left as it is if less came than that.
+fn finish(job: &Job, shards: Shards, steps: u64, error: Option<ArrayError>) -> Result<(u64, Stored), ArrayError> {
+    let there = job.begun.there.unwrap_or(0);
+    if steps < there {
+        return Err(error.unwrap_or(ArrayError::Shorter { steps, there }));
     }
+    let stored = shards.end(steps)?;
+    if job.begun.there.is_some() {
+        begin::remove_behind(&job.sink, &job.layout, steps)?;
+    }
+    error.map_or(Ok((steps, stored)), Err)
 }
 
 fn store(mut shards: Shards, from_engine: &Receiver<Written>) -> Result<Shards, ArrayError> {
@@ -132,7 +144,7 @@ impl<'a> Engine<'a> {
         levels: Box<dyn LevelMaker>,
         input: Intake<Slab, ArrayError>,
     ) -> Self {
-        let Job { layout, pool, watch, first, .. } = job;
+        let Job { layout, pool, watch, begun: Begun { first, .. }, .. } = job;
         let batches_max = batches_max(orchestrator);
         let encode = orchestrator.register(EncodeWork::new(layout, pool));
         let rows = |level: usize| Rows::new(layout, level, first.div_ceil(layout.levels()[level].factor[0]));

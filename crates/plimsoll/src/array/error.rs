@@ -61,6 +61,16 @@ pub enum ArrayError {
         /// Its length.
         steps: u64,
     },
+    /// Less came than there was before.
+    #[error(
+        "{steps} steps came, and the array has {there} already; it is left as it was, give its input from the beginning"
+    )]
+    Shorter {
+        /// How many came, those that were not asked for again included.
+        steps: u64,
+        /// How many there are.
+        there: u64,
+    },
     /// The input ended within a step.
     #[error("the input ended within a step: its last {rest} bytes are no whole step of {step} bytes and were left out")]
     PartOfStep {

@@ -314,18 +314,19 @@ impl Prepared {
         // Before anything in the store is touched.
         level_maker::goes_to_gpu(orchestrator, &layout, options.levels_on)?;
         let lock = sink.lock()?;
-        let first = begin::begin(&sink, &layout, options.begin)?;
+        let begun = begin::begin(&sink, &layout, options.begin)?;
+        let first = begun.first;
         let pool = Pool::keeping(plan.slabs.0 as usize + plan.chunks.0 as usize);
         let places = Places::new(plan.slab_count);
         let cutter = Cutter::new(&layout, &pool, &places, first);
         let (watch, levels_on) = (options.watch.clone(), options.levels_on);
-        let job = Job { layout, sink, pool, places, watch, levels_on, first };
+        let job = Job { layout, sink, pool, places, watch, levels_on, begun };
         Ok((Self { cutter, first, lock, plan }, job))
     }
 }
 
 fn summary(job: &Job, (steps, stored): (u64, Stored)) -> ArraySummary {
     let Stored { objects, chunks, bytes } = stored;
-    let raw = (steps - job.first) * job.layout.levels()[0].grid.step_bytes();
-    ArraySummary { steps, resumed: job.first, raw, stored: bytes, chunks, objects }
+    let raw = (steps - job.begun.first) * job.layout.levels()[0].grid.step_bytes();
+    ArraySummary { steps, resumed: job.begun.first, raw, stored: bytes, chunks, objects }
 }

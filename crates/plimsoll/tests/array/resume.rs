@@ -77,6 +77,31 @@ fn another_array_is_not_gone_on_with() {
 }
 
 #[test]
+fn what_is_there_is_left_if_less_comes() {
+    let spec = cases::frames();
+    let (bytes, step) = (cases::elements(&spec, 10), 50 * 37 * 2);
+    let store = cases::write(&spec, &bytes, 2, step);
+    let before = store.objects().clone();
+    for steps in [8, 9] {
+        let error = write(&store, &spec, &bytes[..steps * step]).unwrap_err();
+        assert!(matches!(error, ArrayError::Shorter { there: 10, .. }), "{error}");
+        assert!(*store.objects() == before, "{steps} steps");
+    }
+}
+
+#[test]
+fn what_a_cut_run_left_behind_the_end_is_removed() {
+    let spec = cases::frames();
+    let bytes = cases::elements(&spec, 10);
+    let store = cases::write(&spec, &bytes, 2, 1_000);
+    let whole = store.objects().clone();
+    let shard = whole["0/c/0/0/0"].clone();
+    store.objects().insert("0/c/7/0/0".to_owned(), shard);
+    write(&store, &spec, &bytes).unwrap();
+    assert!(*store.objects() == whole);
+}
+
+#[test]
 fn an_input_that_is_shorter_than_what_is_there_is_an_error() {
     let spec = cases::frames();
     let bytes = cases::elements(&spec, 10);
