@@ -53,8 +53,13 @@ const ARROWS: &[Arrow] = &[
         tests: &["plimsoll-testkit"],
     },
     Arrow {
+        from: "plimsoll-daemon",
+        to: &["plimsoll", "plimsoll-core", "plimsoll-runtime"],
+        tests: &["plimsoll-testkit"],
+    },
+    Arrow {
         from: "plimsoll-cli",
-        to: &["plimsoll", "plimsoll-core", "plimsoll-results", "plimsoll-runtime", "plimsoll-testkit"],
+        to: &["plimsoll", "plimsoll-core", "plimsoll-daemon", "plimsoll-results", "plimsoll-runtime", "plimsoll-testkit"],
         tests: &[],
     },
     Arrow { from: "xtask", to: &[], tests: &[] },

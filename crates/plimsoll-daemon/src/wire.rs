@@ -1,0 +1,481 @@
+//! Every JSON type that enters or leaves the daemon: on the Unix socket (one JSON object a line each way), over HTTP and
+//! in server-sent events. The same types serve clients written in Rust.
+//! Never decides anything, and never holds what is not meant for a client's eyes.
+//! Invariant: what is written is read back as it was (`wire::tests`); unknown fields of requests are refused.
+
+use serde::{Deserialize, Serialize};
+
+/// The protocol that this version speaks. A client that asks for another is refused with both numbers.
+pub const PROTOCOL: u32 = 1;
+
+/// A lease, as clients name it. Its number is never used again, not even by the next daemon.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LeaseId(pub u64);
+
+/// What kind of work a lease is for. Each has its own floor of quality and its own patience.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A language model.
+    Llm,
+    /// Generation of images.
+    Image,
+    /// Generation of video.
+    Video,
+    /// Many items one after the other: not disturbed between two of them.
+    Batch,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+/// How urgent.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Urgency {
+    /// Whenever nobody else wants it.
+    Background,
+    /// Before background work.
+    Low,
+    /// What most programs have.
+    #[default]
+    Normal,
+    /// A person waits for it.
+    #[serde(alias = "user-facing")]
+    High,
+    /// Before everything else.
+    Critical,
+}
+
+/// One way to hold a lease.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rung {
+    /// Bytes of each device that is asked for.
+    pub bytes: u64,
+    /// How good the owner's work is on it, from 0 to 1.
+    #[serde(default = "full")]
+    pub quality: f64,
+    /// What going to this rung costs its owner.
+    #[serde(default)]
+    pub switch_ms: u64,
+}
+
+fn full() -> f64 {
+    1.0
+}
+
+/// Asks for a lease.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeaseRequest {
+    /// What people read in lists: a program's name.
+    pub name: String,
+    /// What for.
+    #[serde(default)]
+    pub kind: Kind,
+    /// How urgent.
+    #[serde(default)]
+    pub priority: Urgency,
+    /// Best first; `wanted` and `minimum` bytes are a ladder of two rungs.
+    pub ladder: Vec<Rung>,
+    /// The devices, all or nothing; none means any one.
+    #[serde(default)]
+    pub devices: Vec<String>,
+    /// How long it may wait. Without it, what its kind and priority get.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// Never asked back.
+    #[serde(default)]
+    pub pinned: bool,
+    /// May be stopped if it neither steps down nor leaves in time.
+    #[serde(default)]
+    pub may_be_stopped: bool,
+    /// Items of a batch that are still to come; 0 if it is none.
+    #[serde(default)]
+    pub batch_items: u32,
+    /// The process that holds the memory, if not the one that asks. Only one of the same user.
+    #[serde(default)]
+    pub pid: Option<u32>,
+    /// How long the lease lives without a heartbeat. Leases over HTTP must have one.
+    #[serde(default)]
+    pub ttl_ms: Option<u64>,
+}
+
+/// What a client asks, one JSON object a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Request {
+    /// The first line of every connection.
+    Hello {
+        /// What the client speaks: [`PROTOCOL`].
+        protocol: u32,
+    },
+    /// A lease. Bound to this connection: it ends with it.
+    Lease(LeaseRequest),
+    /// The owner is on this rung now, and has given back what it had more.
+    Stepped {
+        /// Which.
+        lease: LeaseId,
+        /// Of its ladder.
+        rung: usize,
+    },
+    /// The owner wants to go to a better rung; what that needs more is reserved first.
+    Rise {
+        /// Which.
+        lease: LeaseId,
+        /// Of its ladder.
+        rung: usize,
+    },
+    /// It is given back.
+    Return {
+        /// Which.
+        lease: LeaseId,
+    },
+    /// Its owner is alive.
+    Heartbeat {
+        /// Which.
+        lease: LeaseId,
+    },
+    /// How urgent it is from now on.
+    SetPriority {
+        /// Which.
+        lease: LeaseId,
+        /// From now on.
+        priority: Urgency,
+    },
+    /// Whether it may be asked back.
+    SetPinned {
+        /// Which.
+        lease: LeaseId,
+        /// From now on.
+        pinned: bool,
+    },
+    /// How many items of its batch are still to come.
+    SetBatch {
+        /// Which.
+        lease: LeaseId,
+        /// Still to come.
+        items: u32,
+    },
+    /// Everything as it stands.
+    State,
+    /// Why a lease waits, or has what it has.
+    Why {
+        /// Which.
+        lease: LeaseId,
+    },
+    /// What happened since an event; then, if asked for, what happens.
+    Events {
+        /// The last event that is known; 0 for all that is kept.
+        #[serde(default)]
+        since: u64,
+        /// Go on.
+        #[serde(default)]
+        follow: bool,
+    },
+}
+
+/// What the daemon says, one JSON object a line: the answer to a request, or something that happened to a lease of this
+/// connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum Say {
+    /// To [`Request::Hello`].
+    Welcome {
+        /// What the daemon speaks.
+        protocol: u32,
+        /// Its version.
+        version: String,
+    },
+    /// The request was carried out.
+    Done,
+    /// The lease has a place in the queue.
+    Queued(Queued),
+    /// The lease is held from now on.
+    Granted(Granted),
+    /// The lease is not given, and is over.
+    Refused {
+        /// Which; none if it never got a number.
+        lease: Option<LeaseId>,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Step down, or leave.
+    Recall(Recall),
+    /// A better rung fits again.
+    MayRise {
+        /// Which.
+        lease: LeaseId,
+        /// Of its ladder.
+        rung: usize,
+    },
+    /// The lease is over, and not because its owner gave it back.
+    Ended {
+        /// Which.
+        lease: LeaseId,
+        /// Why.
+        why: String,
+    },
+    /// To [`Request::State`].
+    State(Box<State>),
+    /// To [`Request::Why`].
+    Why {
+        /// Which.
+        lease: LeaseId,
+        /// Sentences, the most important first.
+        because: Vec<String>,
+    },
+    /// To [`Request::Events`], one line each.
+    Event(Event),
+    /// The request was wrong.
+    Error {
+        /// What about it, and what to do.
+        message: String,
+    },
+}
+
+/// A lease that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queued {
+    /// Which.
+    pub lease: LeaseId,
+    /// How many are before it.
+    pub before: usize,
+    /// What it waits for.
+    pub reason: String,
+    /// When it could be given, if anybody can tell.
+    pub estimate_ms: Option<u64>,
+}
+
+/// A lease that is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Granted {
+    /// Which.
+    pub lease: LeaseId,
+    /// The rung of its ladder.
+    pub rung: usize,
+    /// Bytes of each device.
+    pub bytes: u64,
+    /// The rung's quality.
+    pub quality: f64,
+    /// Where.
+    pub devices: Vec<String>,
+    /// Set for the programs that are to use them, for example `CUDA_VISIBLE_DEVICES`.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+}
+
+/// How far a holder has been asked to go.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// To a lower rung.
+    StepDown,
+    /// To leave altogether.
+    Leave,
+    /// It is being stopped: it had agreed to that.
+    Stop,
+}
+
+/// A request to step down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recall {
+    /// Which.
+    pub lease: LeaseId,
+    /// How far.
+    pub step: Step,
+    /// The rung, if it is not to leave.
+    pub rung: Option<usize>,
+    /// Bytes of each device that it may keep.
+    pub bytes: u64,
+    /// How long there is.
+    pub within_ms: u64,
+    /// For whom.
+    pub because: String,
+}
+
+/// Everything as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The daemon's version.
+    pub version: String,
+    /// When this was put together, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// How quality is shared out.
+    pub policy: String,
+    /// The devices.
+    pub devices: Vec<DeviceState>,
+    /// Who holds what, leases first, then engines, then processes of ours that share the book, then strangers.
+    pub holders: Vec<Holder>,
+    /// Who waits, first to be given first.
+    pub queue: Vec<Waiting>,
+    /// What is wrong, for people.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// A device as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceState {
+    /// `gpu0`.
+    pub name: String,
+    /// What people call it.
+    pub card: String,
+    /// All its memory.
+    pub capacity: u64,
+    /// What may be promised now.
+    pub line: u64,
+    /// What is promised.
+    pub promised: u64,
+    /// What the driver says is in use, by whomever.
+    pub used: u64,
+    /// What of that belongs to programs without a lease.
+    pub strangers: u64,
+    /// What is left to the desktop.
+    pub reserve: u64,
+    /// The share of the line that is taken, from 0 to 1.
+    pub pressure: f64,
+    /// `low`, `medium`, `high` or `critical`.
+    pub level: String,
+    /// Where the figures come from.
+    pub source: String,
+}
+
+/// What sort of holder.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sort {
+    /// It has a lease.
+    #[default]
+    Lease,
+    /// An engine that the daemon can ask to give memory back.
+    Engine,
+    /// A process of ours that shares the book.
+    Member,
+    /// A program that asked nobody.
+    Stranger,
+}
+
+/// Where a holder is in the life of its lease.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// It holds its rung.
+    #[default]
+    Held,
+    /// It was asked to step down or leave.
+    Recalled,
+    /// It has left, and the driver has not said so yet.
+    Returning,
+}
+
+/// Somebody who holds memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    /// What sort.
+    pub sort: Sort,
+    /// Its lease, if it has one.
+    pub lease: Option<LeaseId>,
+    /// What people read.
+    pub name: String,
+    /// Its process, if known.
+    pub pid: Option<u32>,
+    /// What for.
+    pub kind: Kind,
+    /// How urgent.
+    pub priority: Urgency,
+    /// Where, with the bytes promised and those that the driver says it uses.
+    pub portions: Vec<Portion>,
+    /// The rung it holds, and of how many.
+    pub rung: usize,
+    /// Of how many.
+    pub rungs: usize,
+    /// The quality of its rung.
+    pub quality: f64,
+    /// What its kind, priority and the pressure recommend.
+    pub recommended: f64,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Never asked back.
+    pub pinned: bool,
+    /// Items of its batch still to come.
+    pub batch_items: u32,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What it was asked, if it was.
+    #[serde(default)]
+    pub recall: Option<Recall>,
+}
+
+/// What somebody has of one device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Portion {
+    /// `gpu0`.
+    pub device: String,
+    /// Promised.
+    pub promised: u64,
+    /// In use, by the driver's word; none if it does not say by process.
+    pub used: Option<u64>,
+}
+
+/// Somebody who waits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Which.
+    pub lease: Option<LeaseId>,
+    /// What people read.
+    pub name: String,
+    /// Its process, if known.
+    pub pid: Option<u32>,
+    /// What for.
+    pub kind: Kind,
+    /// How urgent.
+    pub priority: Urgency,
+    /// What its lowest rung needs of each device.
+    pub bytes: u64,
+    /// Where; none means any one.
+    pub devices: Vec<String>,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What for.
+    pub reason: String,
+    /// When it could be given, if anybody can tell.
+    pub estimate_ms: Option<u64>,
+}
+
+/// One fact about what happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts up, over restarts too.
+    pub id: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// `asked`, `queued`, `granted`, `recalled`, `stepped`, `overdue`, `stopped`, `returned`, `verified`, `not-freed`,
+    /// `refused`, `ended`, `adopted`, `stranger`, `engine`, `restarted`, `warning`.
+    pub what: String,
+    /// Which lease.
+    pub lease: Option<LeaseId>,
+    /// Its name.
+    pub name: String,
+    /// Where.
+    pub device: Option<String>,
+    /// How many bytes it is about.
+    pub bytes: Option<u64>,
+    /// One sentence for people.
+    pub text: String,
+}
+
+/// A device's figures at one moment, for plots.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What may be promised.
+    pub line: u64,
+    /// What is promised.
+    pub promised: u64,
+    /// What the driver says is in use.
+    pub used: u64,
+}
