@@ -133,6 +133,21 @@ pub enum Request {
         /// Which.
         lease: LeaseId,
     },
+    /// The process that uses the lease from now on: one of the same user. The lease lives as long as it does, even if
+    /// this connection ends.
+    Attach {
+        /// Which.
+        lease: LeaseId,
+        /// Its process.
+        pid: u32,
+    },
+    /// A lease that another connection was given, after that one or the daemon has gone.
+    Claim {
+        /// Which.
+        lease: LeaseId,
+        /// What came with it in [`Granted`].
+        secret: String,
+    },
     /// Its owner is alive.
     Heartbeat {
         /// Which.
@@ -265,6 +280,9 @@ pub struct Granted {
     /// Set for the programs that are to use them, for example `CUDA_VISIBLE_DEVICES`.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
+    /// What a new connection claims the lease with.
+    #[serde(default)]
+    pub secret: String,
 }
 
 /// How far a holder has been asked to go.
