@@ -99,6 +99,9 @@ pub struct GrantSpec {
     pub patience: Nanos,
     /// Whether its owner wants to hear when a better rung fits again.
     pub may_rise: bool,
+    /// Whether its owner stays on the devices that it is given first: its ladder then keeps only the rungs there, and rungs
+    /// are counted among those from then on.
+    pub stays: bool,
 }
 
 impl GrantSpec {
@@ -108,7 +111,7 @@ impl GrantSpec {
     /// A grant of normal priority that waits as long as it takes and does not ask to rise.
     pub fn new(owner: GrantOwner, ladder: Vec<GrantRung>) -> Self {
         let (priority, deadline) = (Priority::default(), None);
-        Self { owner, ladder, priority, deadline, patience: Nanos::MAX, may_rise: false }
+        Self { owner, ladder, priority, deadline, patience: Nanos::MAX, may_rise: false, stays: false }
     }
 }
 

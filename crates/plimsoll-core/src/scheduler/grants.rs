@@ -9,10 +9,12 @@
 //! | `give.rs` | who is given bytes, and what is kept for whom? |
 //! | `recall.rs` | who has to step down for whom? |
 //! | `outsiders.rs` | what do other programs really have, and is it free again? |
+//! | `programs.rs` | and if the driver tells them apart? which grants outlive their scheduler? |
 
 mod book;
 mod give;
 mod outsiders;
+mod programs;
 mod recall;
 
 pub(super) use book::Grants;

@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smallvec::SmallVec;
+
 use super::GrantNews;
 use super::outsiders::Outsiders;
-use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantSpec};
+use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::scheduler::Host;
@@ -55,6 +57,15 @@ impl Grant {
             _ => Bytes::ZERO,
         };
         self.bytes_at(Some(rung), device).max(goes_on)
+    }
+
+    /// An owner that cannot move has no use for rungs on other devices once it is on some.
+    pub(super) fn stay_on_its_devices(&mut self) {
+        let Some(rung) = self.rung.filter(|_| self.spec.stays) else { return };
+        let devices = |rung: &GrantRung| rung.portions().iter().map(|(device, _)| *device).collect::<SmallVec<[_; 4]>>();
+        let (here, before) = (devices(&self.spec.ladder[rung]), &self.spec.ladder[..rung]);
+        self.rung = Some(before.iter().filter(|rung| devices(rung) == here).count());
+        self.spec.ladder.retain(|rung| devices(rung) == here);
     }
 
     /// What one of its rungs needs of a device; nothing if it leaves.

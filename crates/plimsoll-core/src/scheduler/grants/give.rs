@@ -110,8 +110,10 @@ impl<H: Host> Scheduler<H> {
             return self.discarded.extend(discards);
         };
         self.things_changed();
-        self.grants
-            .change(id, |grant| (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease)));
+        self.grants.change(id, |grant| {
+            (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease));
+            grant.stay_on_its_devices();
+        });
         let bytes = portions.iter().map(|(_, bytes)| *bytes).sum();
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: rung as u8, bytes } });
         self.grants.news.push(GrantNews::Granted { grant: id, rung, discards });
