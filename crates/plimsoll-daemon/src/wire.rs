@@ -226,6 +226,17 @@ pub enum Say {
         /// Of its ladder.
         rung: usize,
     },
+    /// The holder uses more than it was promised: what is beyond counts as a stranger's, and lowers the line.
+    Over {
+        /// Which.
+        lease: LeaseId,
+        /// Where.
+        device: String,
+        /// Bytes promised there.
+        promised: u64,
+        /// Bytes in use there, by the driver's word.
+        used: u64,
+    },
     /// The lease is over, and not because its owner gave it back.
     Ended {
         /// Which.
@@ -471,7 +482,7 @@ pub struct Event {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// `asked`, `queued`, `granted`, `recalled`, `stepped`, `overdue`, `stopped`, `returned`, `verified`, `not-freed`,
-    /// `refused`, `ended`, `adopted`, `stranger`, `engine`, `restarted`, `warning`.
+    /// `refused`, `ended`, `adopted`, `over`, `stranger`, `engine`, `restarted`, `warning`.
     pub what: String,
     /// Which lease.
     pub lease: Option<LeaseId>,
