@@ -38,6 +38,11 @@ impl Outsiders {
         self.others - self.strangers
     }
 
+    /// What programs without a grant hold.
+    pub(super) fn strangers(&self) -> Bytes {
+        self.strangers
+    }
+
     /// A new reading, while programs are promised so much; `returned` of it was given back before the reading began. Says
     /// how much of that is free.
     fn read(&mut self, memory: Memory, granted: Bytes, returned: Bytes) -> Bytes {
