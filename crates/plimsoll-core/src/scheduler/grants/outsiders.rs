@@ -38,6 +38,11 @@ impl Outsiders {
         self.others - self.strangers
     }
 
+    /// What programs without a grant hold.
+    pub(super) fn strangers(&self) -> Bytes {
+        self.strangers
+    }
+
     /// A new reading, while programs are promised so much; `returned` of it was given back before the reading began. Says
     /// how much of that is free.
     fn read(&mut self, memory: Memory, granted: Bytes, returned: Bytes) -> Bytes {
@@ -70,10 +75,6 @@ impl Outsiders {
         self.others = held_by_others(memory);
         self.strangers = self.others - granted_in_use;
         self.given_up = Bytes::ZERO;
-    }
-
-    pub(super) fn strangers(&self) -> Bytes {
-        self.strangers
     }
 
     /// What is beyond the granted bytes is strangers'.

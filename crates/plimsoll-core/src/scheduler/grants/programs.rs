@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Host, Scheduler};
+use super::book::WaitTerms;
 use crate::arbiter;
 use crate::event::{GrantEdge, What};
 use crate::grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantSpec};
@@ -86,9 +87,12 @@ impl<H: Host> Scheduler<H> {
         let lease = self.ledger.reserve_all(held.portions(), Self::holder_of(owner)).map_err(GrantError::NotInTime)?;
         let bytes = held.portions().iter().map(|(_, bytes)| *bytes).sum();
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
-        let id = self.grants.enter(spec, turn, None);
-        self.grants
-            .change(id, |grant| (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease)));
+        let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now };
+        let id = self.grants.enter(spec, terms);
+        self.grants.change(id, |grant| {
+            (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease));
+            (grant.stays_until, grant.spares_batches_until) = (None, None);
+        });
         self.things_changed();
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: rung as u8, bytes } });
