@@ -28,6 +28,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use adopt::{StoredLease, StoredOwner};
+pub use ask::Asker;
 use ladder::Offer;
 use plimsoll_core::scheduler::{Config, Host, Scheduler};
 use plimsoll_core::sharing::Sharing;
@@ -235,6 +236,16 @@ impl Broker {
     /// What has to happen outside since the last call, in order.
     pub fn drain_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
+    }
+
+    /// Whether something has to happen outside.
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    /// Leases that wait or are held.
+    pub fn lease_count(&self) -> usize {
+        self.leases.len()
     }
 
     /// Leases that changed since the last call: each as it is to be kept, or nothing if it is over.

@@ -140,7 +140,7 @@ async fn run(options: ServeOptions, on_ready: impl FnOnce(&Ready)) -> Result<(),
     let alive = |lease: &crate::broker::StoredLease| lease.process.is_none_or(Process::is_alive);
     let (stored, dead): (Vec<_>, Vec<_>) = stored.into_iter().partition(alive);
     let mut actor = Actor::new(broker, clock, readers, journal, events, options.period);
-    let readings = actor.first_readings(readings, stored, dead.len()).await;
+    let readings = actor.first_readings(readings, stored, dead).await;
 
     let socket = listen(&options.socket)?;
     let http = match options.http {

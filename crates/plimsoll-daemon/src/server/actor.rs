@@ -177,7 +177,7 @@ impl Actor {
         &mut self,
         mut readings: Readings,
         stored: Vec<StoredLease>,
-        dead: usize,
+        dead: Vec<StoredLease>,
     ) -> Readings {
         let until = tokio::time::Instant::now() + FIRST_READING;
         let mut first = Vec::new();
@@ -193,9 +193,7 @@ impl Actor {
         self.broker.add_devices(&truths);
         self.broker.started(now);
         self.broker.adopt(now, stored);
-        if dead > 0 {
-            tracing_free(&mut self.broker, now, dead);
-        }
+        self.broker.left_behind(now, dead);
         first.into_iter().for_each(|reading| self.read(reading));
         self.settle();
         readings
@@ -417,10 +415,6 @@ impl Actor {
             self.post(client, lines.into());
         }
     }
-}
-
-fn tracing_free(broker: &mut Broker, now: Moment, dead: usize) {
-    let _ = (broker, now, dead);
 }
 
 fn push_line(lines: &mut String, say: &Say) {
