@@ -90,7 +90,9 @@ fn the_more_urgent_makes_a_holder_leave() {
 
 #[test]
 fn a_holder_steps_down_and_rises_again() {
-    let mut world = World::new(1);
+    let mut fixed = settings();
+    fixed.sharing.policy = plimsoll_core::SharePolicy::Fixed;
+    let mut world = World::with(1, fixed);
     let lease = lease_of(&world.ask(10, urgent(Urgency::Low, &[800, 400])));
     world.uses.insert((10, 0), 800);
     world.pass(30.0);
