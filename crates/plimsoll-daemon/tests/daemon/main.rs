@@ -6,6 +6,7 @@ mod crowds;
 mod http;
 mod kills;
 mod rig;
+mod sharing;
 
 /// The processes that the other tests start.
 #[test]

@@ -39,6 +39,7 @@ pub(crate) fn play() {
     let folder = PathBuf::from(variable("RIG_FOLDER"));
     match variable("RIG_ROLE").as_str() {
         "daemon" => daemon(&folder),
+        "program" => crate::sharing::program(&folder, &variable("RIG_KIND")),
         "holder" => holder(&folder, variable("RIG_MIB").parse().unwrap()),
         other => panic!("there is no role '{other}'"),
     }
@@ -99,9 +100,17 @@ pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     pub(crate) fn start(role: &str, folder: &Path, mib: u64) -> Self {
+        Self::spawn(role, folder, ("RIG_MIB", &mib.to_string()))
+    }
+
+    pub(crate) fn start_as(role: &str, folder: &Path, kind: &str) -> Self {
+        Self::spawn(role, folder, ("RIG_KIND", kind))
+    }
+
+    fn spawn(role: &str, folder: &Path, (name, value): (&str, &str)) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "role", "--ignored", "--nocapture"]);
-        command.env("RIG_ROLE", role).env("RIG_FOLDER", folder).env("RIG_MIB", mib.to_string());
+        command.env("RIG_ROLE", role).env("RIG_FOLDER", folder).env(name, value);
         Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
     }
 
@@ -127,7 +136,7 @@ impl Drop for Process {
     }
 }
 
-/// A daemon that shares two devices of 10,000 MiB.
+/// A daemon that shares one device of 10,000 MiB.
 pub(crate) struct Rig {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) daemon: Process,
@@ -137,8 +146,8 @@ impl Rig {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("uses")).unwrap();
-        let device = |name: &str| format!("[[devices]]\nname = '{name}'\ncapacity = '10000MiB'\nuses_folder = 'uses'\n");
-        fs::write(folder.path().join("truth.toml"), device("gpu0")).unwrap();
+        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '10000MiB'\nuses_folder = 'uses'\n";
+        fs::write(folder.path().join("truth.toml"), script).unwrap();
         let daemon = Process::start("daemon", folder.path(), 0);
         let mut rig = Self { folder, daemon };
         rig.wait_ready();
