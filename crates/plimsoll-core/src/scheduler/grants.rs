@@ -15,8 +15,10 @@
 //! | `control.rs` | what may be changed of a grant that is there? |
 //! | `wait.rs` | why does a grant wait? |
 //! | `outsiders.rs` | what do other programs really have, and is it free again? |
+//! | `by_owner.rs` | and if the driver tells what each of them uses? |
 
 mod book;
+mod by_owner;
 mod control;
 mod give;
 mod outsiders;

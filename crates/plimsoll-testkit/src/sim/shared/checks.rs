@@ -84,7 +84,8 @@ pub(super) fn may_be_recalled(machine: &mut Machine, program: usize, to: Option<
     if lease.spec.pinned {
         return Err(format!("{id} is pinned and was recalled"));
     }
-    let held = lease.rung.map_or(&[][..], |rung| lease.spec.ladder[rung].portions());
+    // It may be on its way to a rung elsewhere, and be promised that beside its own.
+    let held = machine.scheduler.grant(id).map(|status| status.promised).unwrap_or_default();
     let ledger = machine.scheduler.ledger();
     if held.iter().any(|(device, _)| ledger.outside(*device) > ledger.line(*device)) {
         machine.passed.yielded += 1;

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::scheduler::{Config, DeviceSpec, GrantNews, Scheduler};
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantId, GrantKind, Moment, Nanos, SharePolicy, Sharing};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantId, GrantKind, GrantOwner, Moment, Nanos, SharePolicy, Sharing};
 
 use super::programs::{self, DEVICES, KINDS, Lease, Manners, Program};
 use super::{Passed, checks};
@@ -44,6 +44,8 @@ pub(super) struct Machine {
     pub(super) strangers: [Bytes; DEVICES.len()],
     /// Whether there are such programs at all.
     pub(super) has_strangers: bool,
+    /// Whether the driver tells what each program uses, and not only what all of them do.
+    names_owners: bool,
     /// Nobody asks any more.
     is_closing: bool,
     agenda: BinaryHeap<Reverse<(Moment, u64, Happening)>>,
@@ -67,6 +69,7 @@ impl Machine {
             scheduler,
             now: Moment::START,
             has_strangers: rng.chance(0.5),
+            names_owners: rng.chance(0.7),
             rng,
             programs: KINDS.map(Program::new).into(),
             strangers: [Bytes::ZERO; DEVICES.len()],
@@ -158,14 +161,23 @@ impl Machine {
             }
             Happening::ReadingEnds(device) => {
                 let (capacity, free) = (DEVICES[device], self.physically_free(device));
-                let memory = Memory { capacity, free, ..Memory::default() };
-                self.scheduler.set_memory(self.now, DeviceId(device as u16), memory);
+                self.read(device, Memory { capacity, free, ..Memory::default() });
             }
             Happening::Tick => self.scheduler.tick(self.now),
             // Of a lease that is over.
             _ => {}
         }
         Ok(())
+    }
+
+    fn read(&mut self, device: usize, memory: Memory) {
+        let on = DeviceId(device as u16);
+        if !self.names_owners {
+            return self.scheduler.set_memory(self.now, on, memory);
+        }
+        let uses = |(number, program): (usize, &Program)| (GrantOwner::Program(number as u64), program.really_has(on));
+        let used: Vec<_> = self.programs.iter().enumerate().map(uses).collect();
+        self.scheduler.set_memory_by_owner(self.now, on, memory, &used);
     }
 
     /// Bytes of a device that nobody has.
@@ -345,7 +357,9 @@ impl Machine {
             return None;
         }
         self.passed.lies += 1;
-        let after = Nanos::millis(self.rng.within(1_000, 120_000));
+        // Of a sum of all nobody can tell who lied once nobody waits for that any longer.
+        let longest = if self.names_owners { 120_000 } else { 9_000 };
+        let after = Nanos::millis(self.rng.within(1_000, longest));
         self.plan(after, Happening::Free(program));
         Some(self.now + after)
     }
