@@ -5,6 +5,10 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | [`engines`] | programs that give memory back when asked through their own interface |
+//! | [`gate`] | a port in front of an engine's, which holds requests until there is room |
 //! | [`wire`] | every JSON type that leaves or enters the daemon |
 
+pub mod engines;
+pub mod gate;
 pub mod wire;
