@@ -225,7 +225,8 @@ fn vllm(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result<
 }
 
 fn sglang(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result<()> {
-    let (busy, is_old) = (lock(state).busy, lock(state).is_old);
+    let busy = lock(state).busy;
+    let is_old = lock(state).is_old;
     let tags: Vec<String> = request.json()["tags"].as_array().into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
     match (request.method.as_str(), request.path()) {
         ("GET", "/v1/loads") if !is_old => to.json(200, &json!({
@@ -260,7 +261,8 @@ fn sglang(state: &Shared, request: &Request, to: &mut Conversation) -> io::Resul
 }
 
 fn slots(state: &Shared, to: &mut Conversation) -> io::Result<()> {
-    let (busy, has_no_slots) = (lock(state).busy, lock(state).has_no_slots);
+    let busy = lock(state).busy;
+    let has_no_slots = lock(state).has_no_slots;
     if has_no_slots {
         return to.json(501, &json!({ "error": { "code": 501, "message": "This server does not support slots endpoint" } }));
     }

@@ -34,8 +34,18 @@ impl Outsiders {
     }
 
     /// What programs use of what they were granted.
-    fn granted_in_use(&self) -> Bytes {
+    pub(super) fn granted_in_use(&self) -> Bytes {
         self.others - self.strangers
+    }
+
+    /// So much of what strangers hold is a program's that is about to be promised it.
+    pub(super) fn with_less_strangers(self, bytes: Bytes) -> Self {
+        Self { strangers: self.strangers - bytes, ..self }
+    }
+
+    /// So much of what programs use is no longer promised to any of them.
+    pub(super) fn with_more_strangers(self, bytes: Bytes) -> Self {
+        Self { strangers: (self.strangers + bytes).min(self.others), ..self }
     }
 
     /// What programs without a grant hold.

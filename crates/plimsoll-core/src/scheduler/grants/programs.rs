@@ -55,7 +55,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// What a program holds of a device, what it gave back before the reading began, and what it gave back since.
-    fn promised_to(&self, device: DeviceId, program: u64) -> (Bytes, Bytes, Bytes) {
+    pub(super) fn promised_to(&self, device: DeviceId, program: u64) -> (Bytes, Bytes, Bytes) {
         let leases = self.grants.all.values().filter(|grant| number(grant.spec.owner) == Some(program));
         let held = leases.filter_map(|grant| grant.lease).map(|lease| self.ledger.held(lease, device)).sum();
         let receding = self.grants.receding.iter().filter(|each| each.device == device);
