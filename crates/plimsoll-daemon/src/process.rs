@@ -27,8 +27,6 @@ pub(crate) struct Stat {
     pub(crate) is_dead: bool,
     pub(crate) parent: u32,
     pub(crate) started: u64,
-    /// Pages of memory that it has.
-    pub(crate) resident_pages: u64,
 }
 
 impl Process {
@@ -116,7 +114,6 @@ fn parse(line: &str) -> Option<Stat> {
         is_dead: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: u32::try_from(number(1)?).ok()?,
         started: number(19)?,
-        resident_pages: number(21)?,
     })
 }
 
@@ -142,7 +139,7 @@ mod tests {
     fn the_line_of_a_process_is_read_whatever_its_name() {
         let rest = "S 7 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 4242 1000 99 18446744073709551615 0";
         let stat = parse(&format!("12 (a (b) c) {rest}")).unwrap();
-        assert_eq!((stat.name.as_str(), stat.parent, stat.started, stat.resident_pages), ("a (b) c", 7, 4242, 99));
+        assert_eq!((stat.name.as_str(), stat.parent, stat.started), ("a (b) c", 7, 4242));
         assert!(parse(&format!("12 (dead) {}", rest.replacen('S', "Z", 1))).unwrap().is_dead);
         for broken in ["", "12 (a", "12 (a)", ") (", "12 (a) S x"] {
             assert_eq!(parse(broken), None, "{broken}");

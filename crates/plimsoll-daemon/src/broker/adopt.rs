@@ -66,6 +66,16 @@ impl Broker {
         })
     }
 
+    /// These leases were promised by an earlier daemon to processes that have ended since.
+    pub fn left_behind(&mut self, now: Moment, dead: Vec<StoredLease>) {
+        for StoredLease { id, request, .. } in dead {
+            self.next_lease = self.next_lease.max(id.0 + 1);
+            self.changed.insert(id);
+            let text = format!("{} no longer holds its lease: its process ended while no daemon served", request.name);
+            self.note(now, About { lease: Some(id), name: request.name, text, ..About::of("ended") });
+        }
+    }
+
     /// Takes in what an earlier daemon promised, to processes that still live, before devices are read.
     pub fn adopt(&mut self, now: Moment, stored: Vec<StoredLease>) {
         for lease in stored {

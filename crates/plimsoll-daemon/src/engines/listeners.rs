@@ -1,11 +1,12 @@
-//! Which process of this user listens on a port, and which processes it has started: engines hold device memory in
-//! children of the process that answers.
+//! Which process of this user listens on a port.
 //! Never asks anybody but the kernel's files, and reads no more of them than [`PROCESSES_MAX`].
 //! Invariant: a process that ends while it is looked at is as if it had not been there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::process::Stat;
 
 /// Processes that are looked at. Linux allows four million; a desktop has hundreds.
 pub const PROCESSES_MAX: usize = 65_536;
@@ -39,7 +40,8 @@ impl Processes {
             return None;
         }
         let owner = |pid: &u32| self.sockets(*pid).iter().any(|inode| inodes.contains(inode));
-        self.pids().into_iter().filter(owner).min_by_key(|pid| self.started(*pid))
+        let started = |pid: &u32| Stat::read(&self.root, *pid).map(|stat| stat.started);
+        self.pids().into_iter().filter(owner).min_by_key(started)
     }
 
     /// Whether anybody listens on a port, of whatever user.
@@ -48,42 +50,9 @@ impl Processes {
         !self.inodes(port).is_empty()
     }
 
-    /// A process and all that it has started, and those have.
-    #[must_use]
-    pub fn family(&self, pid: u32) -> Vec<u32> {
-        let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for one in self.pids() {
-            if let Some(parent) = self.field(one, 1) {
-                children.entry(u32::try_from(parent).unwrap_or(0)).or_default().push(one);
-            }
-        }
-        let mut found = BTreeSet::from([pid]);
-        let mut to_visit = vec![pid];
-        while let Some(one) = to_visit.pop() {
-            for child in children.get(&one).into_iter().flatten() {
-                if found.insert(*child) {
-                    to_visit.push(*child);
-                }
-            }
-        }
-        found.into_iter().collect()
-    }
-
-    /// When a process started, in the kernel's ticks.
-    #[must_use]
-    pub fn started(&self, pid: u32) -> Option<u64> {
-        self.field(pid, 19)
-    }
-
     fn pids(&self) -> Vec<u32> {
         let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).take(PROCESSES_MAX).collect()
-    }
-
-    /// A number of `/proc/PID/stat`, counted from the state behind the name, which may itself hold blanks and brackets.
-    fn field(&self, pid: u32, index: usize) -> Option<u64> {
-        let stat = fs::read_to_string(self.root.join(pid.to_string()).join("stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(index)?.parse().ok()
     }
 
     fn inodes(&self, port: u16) -> BTreeSet<u64> {
@@ -160,16 +129,6 @@ mod tests {
         assert_eq!(processes.listener(1), None);
         assert!(processes.is_listened_on(8080));
         assert!(!processes.is_listened_on(1));
-    }
-
-    #[test]
-    fn a_family_is_the_process_and_all_below_it() {
-        let folder = machine();
-        let processes = Processes::under(folder.path());
-        assert_eq!(processes.family(50), [50, 51, 52]);
-        assert_eq!(processes.family(60), [60]);
-        assert_eq!(processes.started(52), Some(41));
-        assert_eq!(processes.started(9), None);
     }
 
     #[test]

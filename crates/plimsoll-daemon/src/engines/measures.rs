@@ -8,6 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::process::Process;
+
 /// Steps that are remembered, over all engines. People have dozens of models, not hundreds.
 pub const STEPS_MAX: usize = 256;
 /// The largest file that is read: 256 steps with names of a few hundred bytes.
@@ -29,9 +31,7 @@ pub struct Measure {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Depth {
-    pid: u32,
-    /// When the process started, in the kernel's ticks: a number that came again is another process.
-    started: u64,
+    process: Process,
     steps: usize,
 }
 
@@ -54,11 +54,17 @@ impl Measures {
         self.steps.get(engine)?.get(step).copied()
     }
 
-    /// The most that an engine was seen to give back, all steps together: what it needs when it comes back.
+    /// What an engine was seen to give back, all steps together.
     #[must_use]
     pub fn of_all_steps(&self, engine: &str) -> Option<u64> {
         let steps = self.steps.get(engine)?;
         Some(steps.values().map(|measure| measure.bytes).sum())
+    }
+
+    /// What the largest of an engine's steps was seen to give back.
+    #[must_use]
+    pub fn of_the_largest_step(&self, engine: &str) -> Option<u64> {
+        self.steps.get(engine)?.values().map(|measure| measure.bytes).max()
     }
 
     /// A step was taken.
@@ -97,17 +103,17 @@ impl Measures {
 
     /// How many steps the engine of this process had taken.
     #[must_use]
-    pub fn depth(&self, engine: &str, pid: u32, started: u64) -> usize {
-        let same = self.depths.get(engine).filter(|depth| depth.pid == pid && depth.started == started);
+    pub fn depth(&self, engine: &str, process: Process) -> usize {
+        let same = self.depths.get(engine).filter(|depth| depth.process == process);
         same.map_or(0, |depth| depth.steps)
     }
 
     /// Remembers how many steps the engine of this process has taken.
-    pub fn set_depth(&mut self, engine: &str, pid: u32, started: u64, steps: usize) {
+    pub fn set_depth(&mut self, engine: &str, process: Process, steps: usize) {
         if steps == 0 {
             self.depths.remove(engine);
         } else if self.depths.len() < STEPS_MAX || self.depths.contains_key(engine) {
-            self.depths.insert(engine.to_owned(), Depth { pid, started, steps });
+            self.depths.insert(engine.to_owned(), Depth { process, steps });
         }
     }
 
@@ -163,12 +169,13 @@ mod tests {
         assert_eq!(Measures::read(&path).unwrap(), Measures::default());
         let mut measures = Measures::default();
         measures.learn("sglang", "weights", 9, 3);
-        measures.set_depth("sglang", 12, 900, 2);
+        let process = Process { pid: 12, started: 900 };
+        measures.set_depth("sglang", process, 2);
         measures.write(&path).unwrap();
         let back = Measures::read(&path).unwrap();
         assert_eq!(back, measures);
-        assert_eq!(back.depth("sglang", 12, 900), 2);
-        assert_eq!(back.depth("sglang", 12, 901), 0);
+        assert_eq!(back.depth("sglang", process), 2);
+        assert_eq!(back.depth("sglang", Process { started: 901, ..process }), 0);
         std::fs::write(&path, "{\"steps\": 3").unwrap();
         assert!(Measures::read(&path).is_err());
     }

@@ -9,7 +9,8 @@
 //! | `http` | one call, with limits |
 //! | `descend` | going down the steps, each verified by the driver |
 //! | `measures` | what each step gave and took |
-//! | `listeners` | which process listens on a port, and its children |
+//! | `listeners` | which process listens on a port |
+//! | `keeper` | one thread for each engine: its lease, its recalls, its gate |
 //! | `config` | engines and gates in the daemon's TOML |
 //! | `discover` | engines that were not configured |
 
@@ -21,6 +22,7 @@ mod descend;
 pub mod discover;
 mod error;
 mod http;
+pub mod keeper;
 pub mod listeners;
 mod llama_cpp;
 mod llama_swap;

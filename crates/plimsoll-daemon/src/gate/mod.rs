@@ -7,10 +7,12 @@
 //! | file | owns |
 //! |---|---|
 //! | `room` | what a gate asks before it lets a request through |
+//! | `doorway` | the room that the daemon's broker gives |
 //! | `forward` | one request on its way to the engine and back |
 //! | `says` | what the gate answers itself |
 //! | `watched` | a connection on which nothing moves any more |
 
+pub mod doorway;
 mod forward;
 pub mod room;
 mod says;

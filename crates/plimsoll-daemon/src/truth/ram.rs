@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::{Bytes, DeviceKind};
 
 use super::{DeviceTruth, ProcessUse, Truth, TruthError};
-use crate::process::Stat;
 
 /// Processes with less than this are not listed one by one.
 const SMALL: Bytes = Bytes::mib(16);
@@ -16,24 +15,28 @@ const SMALL: Bytes = Bytes::mib(16);
 #[derive(Debug)]
 pub struct Ram {
     proc_root: PathBuf,
-    page: u64,
 }
 
 impl Ram {
     /// Reads below this folder, which is `/proc` but in tests.
     pub fn new(proc_root: &Path) -> Self {
-        Self { proc_root: proc_root.to_owned(), page: rustix::param::page_size() as u64 }
+        Self { proc_root: proc_root.to_owned() }
     }
 
     fn processes(&self) -> Option<Vec<ProcessUse>> {
         let entries = fs::read_dir(&self.proc_root).ok()?;
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
         let used = pids.filter_map(|pid| {
-            let stat = Stat::read(&self.proc_root, pid).filter(|stat| !stat.is_dead)?;
-            let bytes = Bytes(stat.resident_pages.saturating_mul(self.page));
+            let bytes = self.resident(pid)?;
             (bytes >= SMALL).then(|| ProcessUse::of(&self.proc_root, pid, bytes))
         });
         Some(used.collect())
+    }
+
+    /// Nothing of the kernel's own, and nothing of a process that has ended.
+    fn resident(&self, pid: u32) -> Option<Bytes> {
+        let status = fs::read_to_string(self.proc_root.join(pid.to_string()).join("status")).ok()?;
+        kib(&status, "VmRSS:")
     }
 }
 
@@ -83,14 +86,16 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("meminfo"), "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    400 kB\n").unwrap();
         fs::create_dir(root.path().join("42")).unwrap();
-        let stat = |pages: u64| format!("42 (big one) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 1000 {pages} 0");
-        let mut ram = Ram { page: 4096, ..Ram::new(root.path()) };
-        fs::write(root.path().join("42/stat"), stat(10_000)).unwrap();
+        let stat = "42 (big one) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 1000 99 0";
+        fs::write(root.path().join("42/stat"), stat).unwrap();
+        let status = |kib: u64| fs::write(root.path().join("42/status"), format!("Name:\tbig one\nVmRSS:\t  {kib} kB\n"));
+        let mut ram = Ram::new(root.path());
+        status(40_000).unwrap();
         let read = ram.read().unwrap().remove(0);
         assert_eq!((read.capacity, read.free), (Bytes::kib(1000), Bytes::kib(400)));
-        let process = ProcessUse { pid: 42, name: "big one".into(), ancestors: vec![7], bytes: Bytes(40_960_000) };
+        let process = ProcessUse { pid: 42, name: "big one".into(), ancestors: vec![7], bytes: Bytes::kib(40_000) };
         assert_eq!(read.processes, Some(vec![process]));
-        fs::write(root.path().join("42/stat"), stat(1)).unwrap();
+        status(1).unwrap();
         assert_eq!(ram.read().unwrap().remove(0).processes, Some(vec![]), "small ones are not listed");
         fs::write(root.path().join("meminfo"), "MemTotal: many\n").unwrap();
         assert!(ram.read().unwrap_err().to_string().contains("MemTotal"));
