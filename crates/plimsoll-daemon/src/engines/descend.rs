@@ -69,8 +69,18 @@ pub struct Descent {
     pub taken: Vec<StepTaken>,
     /// What was not as it should be, in order.
     pub problems: Vec<EngineError>,
-    /// The engine is asleep, or has nothing loaded any more.
+    /// The driver shows no more than the engine may keep.
+    pub is_reached: bool,
+    /// No step is left.
     pub at_the_bottom: bool,
+}
+
+impl Descent {
+    /// Everything was given back that was asked for, or that there was.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_reached || self.at_the_bottom && self.after < self.before
+    }
 }
 
 impl Engine {
@@ -86,6 +96,7 @@ impl Engine {
                 descent.problems.push(problem);
             }
         }
+        descent.is_reached = descent.after <= to.keep;
         descent
     }
 

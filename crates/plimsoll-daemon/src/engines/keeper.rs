@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 pub use self::start::{EngineOptions, Keepers, StartError, start};
 use super::listeners::Processes;
-use super::{Engine, EngineError, Measures, Survey};
+use super::{Busy, Engine, EngineError, EngineKind, Measures, Survey};
 use crate::broker::{Asker, EngineView};
 use crate::gate::doorway::Doorway;
 use crate::process::Process;
@@ -107,6 +107,10 @@ pub struct Keeper {
     granted_at: Option<Instant>,
     /// Its lease counts as background work because nobody uses it.
     is_lowered: bool,
+    /// Items under way that the broker was last told of.
+    items: u32,
+    /// What it was asked back and did not give.
+    late: Option<give_back::Late>,
     /// What was last warned of.
     warned: Option<String>,
 }
@@ -146,9 +150,13 @@ impl Keeper {
         let view = self.view()?;
         match self.engine.adapter.survey() {
             Ok(survey) => {
-                self.warn(None)?;
+                self.try_again(view.is_recalled)?;
+                if self.late.is_none() {
+                    self.warn(None)?;
+                }
                 self.match_the_driver(&view, &survey)?;
                 self.let_in(&survey)?;
+                self.mind_batch(&survey)?;
             }
             Err(error) => self.is_not_there(&view, &error)?,
         }
@@ -193,7 +201,8 @@ impl Keeper {
         let name = self.engine.name.clone();
         let taken = self.broker.with_blocking(move |broker, now| broker.take_in(now, &name, process, request))?;
         match taken {
-            Ok(_) => self.is_lowered = false,
+            // The new lease starts with what the configuration says, and no items.
+            Ok(_) => (self.is_lowered, self.items) = (false, 0),
             Err(why) => self.warn(Some(format!("{} stays without a lease: {why}", self.engine.name)))?,
         }
         Ok(())
@@ -255,8 +264,29 @@ impl Keeper {
         }
     }
 
-    /// Whoever has a gate and has not been used for a while gives way to anybody; how many items are under way the core
-    /// hears too, so that it does not ask in the middle of a batch.
+    /// Tells the core how many items are under way or queued, so that it does not ask in the middle of a batch.
+    fn mind_batch(&mut self, survey: &Survey) -> Result<(), Ending> {
+        let tells = matches!(
+            self.engine.kind,
+            EngineKind::Comfyui | EngineKind::Automatic1111 | EngineKind::Vllm | EngineKind::Sglang
+        );
+        let own = match tells.then(|| self.engine.adapter.busy(survey)) {
+            Some(Ok(Busy::Items(items))) => items,
+            _ => 0,
+        };
+        let items = own.max(self.doorway.as_ref().map_or(0, |doorway| doorway.under_way()));
+        let items = u32::try_from(items).unwrap_or(u32::MAX);
+        if items == self.items {
+            return Ok(());
+        }
+        for lease in self.view()?.held {
+            self.ask(Request::SetBatch { lease, items })?;
+        }
+        self.items = items;
+        Ok(())
+    }
+
+    /// Whoever has a gate and has not been used for a while gives way to anybody.
     fn mind_priority(&mut self) -> Result<(), Ending> {
         let Some(doorway) = &self.doorway else { return Ok(()) };
         let is_idle = doorway.waiting() == 0 && doorway.idle_for().is_some_and(|time| time > self.terms.idle);

@@ -280,6 +280,7 @@ impl Engine {
             rungs.push(Rung { bytes: left, quality, switch_ms });
         }
         rungs.dedup_by(|lower, upper| lower.bytes == upper.bytes);
+        rungs.truncate(plimsoll_core::GrantSpec::RUNGS_MAX);
         rungs
     }
 }

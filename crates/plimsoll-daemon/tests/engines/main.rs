@@ -4,4 +4,5 @@
 mod fakes;
 
 mod adapters;
+mod daemon;
 mod gate;

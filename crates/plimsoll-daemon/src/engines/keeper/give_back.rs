@@ -12,13 +12,31 @@ use crate::wire::{Recall, Request, Say, Step};
 
 /// How often an engine that works is looked at again.
 const AGAIN: Duration = Duration::from_millis(250);
+/// After how long what did not come back is tried again.
+const RETRY_MIN: Duration = Duration::from_secs(5);
+/// See [`RETRY_MIN`].
+const RETRY_MAX: Duration = Duration::from_secs(300);
+/// How long such a try may take.
+const RETRY_WITHIN_MS: u64 = 5_000;
+
+/// A recall that was not carried out.
+#[derive(Debug)]
+pub(super) struct Late {
+    recall: Recall,
+    problems: Vec<String>,
+    pause: Duration,
+    next: Instant,
+}
 
 impl Keeper {
     pub(super) fn give_back(&mut self, recall: &Recall) -> Result<(), Ending> {
         self.close(&format!("the engine gives its memory back: {}", recall.because));
-        let until = Instant::now() + Duration::from_millis(recall.within_ms);
+        let within = Duration::from_millis(recall.within_ms);
+        let (began, until) = (Instant::now(), Instant::now() + within);
         loop {
-            let descent = self.descend(recall, until)?;
+            // Only who is two levels above makes anybody leave; even so, what is under way has half of the time to end.
+            let forced = !matches!(recall.step, Step::StepDown) && began.elapsed() > within / 2;
+            let descent = self.descend(recall, forced, until)?;
             let is_busy = matches!(descent.problems[..], [EngineError::Busy { .. } | EngineError::BusyUnknown { .. }]);
             if is_busy && Instant::now() + AGAIN < until {
                 std::thread::sleep(AGAIN);
@@ -28,7 +46,7 @@ impl Keeper {
         }
     }
 
-    fn descend(&mut self, recall: &Recall, until: Instant) -> Result<Descent, Ending> {
+    fn descend(&mut self, recall: &Recall, forced: bool, until: Instant) -> Result<Descent, Ending> {
         let view = self.view()?;
         // What it holds beyond the lease that is recalled is not asked for.
         let promised = view.promised;
@@ -45,8 +63,6 @@ impl Keeper {
             if by_process { view.used } else { Some(view.in_use) }
         };
         let under_way = self.doorway.as_ref().map_or(0, |doorway| doorway.under_way());
-        // Only who is two levels above makes anybody leave.
-        let forced = !matches!(recall.step, Step::StepDown);
         let left = until.saturating_duration_since(Instant::now());
         let to = Descending { forced, under_way, ..Descending::to(keep, left) };
         let to = Descending { settle: to.settle.min(left.max(AGAIN)), ..to };
@@ -71,30 +87,46 @@ impl Keeper {
             );
             self.note(Some(step.bytes), text)?;
         }
-        for problem in &descent.problems {
-            self.note(None, problem.to_string())?;
+        let problems: Vec<String> = descent.problems.iter().map(ToString::to_string).collect();
+        // A second try that fails as the first did is no news.
+        let is_news = self.late.as_ref().is_none_or(|late| late.problems != problems);
+        for problem in problems.iter().filter(|_| is_news) {
+            self.note(None, problem.clone())?;
         }
-        let fell = descent.before.saturating_sub(descent.after);
-        let has_left = descent.at_the_bottom && fell > 0 || descent.after <= descent.before.saturating_sub(recall.bytes.max(1));
+        if !descent.is_done() {
+            let pause = self.late.as_ref().map_or(RETRY_MIN, |late| (late.pause * 2).min(RETRY_MAX));
+            let why = problems.last().cloned().unwrap_or_else(|| format!("{} gave nothing back", self.engine.name));
+            self.late = Some(Late { recall: recall.clone(), problems, pause, next: Instant::now() + pause });
+            self.warn(Some(why))?;
+            // Its memory is where it was, so its requests may as well go on.
+            return self.reopen();
+        }
+        self.late = None;
         let lease = recall.lease;
         let answer = match recall.rung {
-            Some(rung) if fell > 0 => self.ask(Request::Stepped { lease, rung })?,
-            None if has_left => self.ask(Request::Return { lease })?,
-            _ => {
-                let problem = descent.problems.last().map_or_else(
-                    || format!("{} gave nothing back", self.engine.name),
-                    ToString::to_string,
-                );
-                self.warn(Some(problem))?;
-                // Its memory is where it was, so its requests may as well go on.
-                self.reopen()?;
-                Say::Done
-            }
+            Some(rung) => self.ask(Request::Stepped { lease, rung })?,
+            None => self.ask(Request::Return { lease })?,
         };
-        if let Say::Error { message } = answer {
-            self.note(None, format!("{}: {message}", self.engine.name))?;
+        match answer {
+            Say::Error { message } => self.note(None, format!("{}: {message}", self.engine.name)),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Tries again what did not come back in time, less and less often, as long as it is asked for.
+    pub(super) fn try_again(&mut self, is_recalled: bool) -> Result<(), Ending> {
+        match self.late.take() {
+            Some(late) if is_recalled && Instant::now() >= late.next => {
+                let recall = Recall { within_ms: RETRY_WITHIN_MS, ..late.recall.clone() };
+                self.late = Some(late);
+                self.give_back(&recall)
+            }
+            Some(late) if is_recalled => {
+                self.late = Some(late);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn reopen(&self) -> Result<(), Ending> {

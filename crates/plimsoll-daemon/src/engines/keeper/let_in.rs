@@ -26,6 +26,11 @@ impl Keeper {
         if view.is_recalled {
             return Ok(());
         }
+        if view.has_another_lease {
+            // Whoever started the engine under a lease has seen to its memory.
+            doorway.open();
+            return Ok(());
+        }
         let has = view.promised.max(view.used.filter(|_| !view.held.is_empty()).unwrap_or(0));
         match self.needs() {
             Some(needs) if has + SLACK.max(has / 16) < needs => self.ask_for(needs - has),
@@ -100,7 +105,7 @@ impl Keeper {
     pub(super) fn was_granted(&mut self) -> Result<(), Ending> {
         let lease = self.pending.take();
         self.granted_at = Some(Instant::now());
-        self.is_lowered = false;
+        (self.is_lowered, self.items) = (false, 0);
         self.wake_up(lease)
     }
 

@@ -114,6 +114,8 @@ pub async fn start(broker: &Handle, options: EngineOptions, file: Option<PathBuf
             pending: None,
             granted_at: None,
             is_lowered: false,
+            items: 0,
+            late: None,
             warned: None,
         };
         thread(&format!("engine {}", keeper.engine.name), move || keeper.run())?;

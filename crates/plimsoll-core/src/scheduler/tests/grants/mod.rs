@@ -4,6 +4,7 @@ mod lasting;
 mod outside;
 mod recalls;
 mod rising;
+mod taken_in;
 mod waiting;
 
 use super::*;
