@@ -85,8 +85,8 @@ pub struct Ready {
     pub devices: usize,
     /// How many leases it took over.
     pub adopted: usize,
-    /// Where gates before engines listen.
-    pub gates: Vec<SocketAddr>,
+    /// Where gates listen, and before which engine.
+    pub gates: Vec<(SocketAddr, String)>,
 }
 
 /// Why the daemon cannot serve.
@@ -160,7 +160,7 @@ async fn run(options: ServeOptions, on_ready: impl FnOnce(&Ready)) -> Result<(),
     let keepers = keeper::start(&handle, options.engines, Some(folder.file("engines.json"))).await?;
     let ready = Ready {
         socket: options.socket.clone(),
-        gates: keepers.gates.iter().map(|(address, _)| *address).collect(),
+        gates: keepers.gates.iter().map(|(address, engine, _)| (*address, engine.clone())).collect(),
         http: http.as_ref().and_then(|listener| listener.local_addr().ok()),
         token: folder.file("token"),
         devices: actor.devices(),

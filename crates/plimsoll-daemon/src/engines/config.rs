@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{CommandSteps, Engine, EngineKind, Http, Limits};
+use crate::size::Size;
 use crate::wire::Urgency;
 
 /// Engines that one daemon looks after: each has a thread of its own.
@@ -20,7 +21,7 @@ pub const ENGINES_MAX: usize = 32;
 const TOKEN_MAX: u64 = 4096;
 
 /// An engine in the daemon's configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineConfig {
     /// Its interface.
@@ -42,7 +43,7 @@ pub struct EngineConfig {
     pub priority: Urgency,
     /// What it takes when it works, if that was not measured yet.
     #[serde(default)]
-    pub bytes: Option<u64>,
+    pub bytes: Option<Size>,
     /// How deep vLLM sleeps: 1 keeps its weights in host memory, 2 drops them.
     #[serde(default = "one")]
     pub sleep_level: u8,
@@ -58,7 +59,7 @@ pub struct EngineConfig {
 }
 
 /// A gate in the daemon's configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GateConfig {
     /// The port of this machine on which it listens.
@@ -296,15 +297,7 @@ pub fn check(engines: &[EngineConfig], gates: &[GateConfig]) -> Result<(), Confi
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct File {
-        #[serde(default)]
-        engine: Vec<EngineConfig>,
-        #[serde(default)]
-        gate: Vec<GateConfig>,
-    }
+    use crate::config::Config;
 
     /// What `docs/engines.md` shows, with a token that is there.
     fn example(token: &std::path::Path) -> String {
@@ -316,11 +309,11 @@ mod tests {
     #[test]
     fn the_example_of_the_page_is_a_configuration() {
         let token = tempfile::NamedTempFile::new().unwrap();
-        let file: File = toml::from_str(&example(token.path())).unwrap();
-        check(&file.engine, &file.gate).unwrap();
-        let engines: Vec<EngineKind> = file.engine.iter().map(|engine| engine.engine().unwrap().kind).collect();
+        let file: Config = toml::from_str(&example(token.path())).unwrap();
+        check(&file.engines, &file.gates).unwrap();
+        let engines: Vec<EngineKind> = file.engines.iter().map(|engine| engine.engine().unwrap().kind).collect();
         assert_eq!(engines, [EngineKind::Ollama, EngineKind::Vllm, EngineKind::Command]);
-        assert_eq!(file.gate[0].listen, 11435);
+        assert_eq!(file.gates[0].listen, 11435);
     }
 
     #[test]
@@ -330,7 +323,7 @@ mod tests {
             ("[[engine]]\nkind = \"ollama\"\nprot = 1", "prot"),
             ("[[gate]]\nlisten = 70000\nengine = \"a\"", "70000"),
         ] {
-            let error = toml::from_str::<File>(wrong).err().expect(wrong).to_string();
+            let error = toml::from_str::<Config>(wrong).err().expect(wrong).to_string();
             assert!(error.contains(says), "{error}");
         }
         for (wrong, says) in [

@@ -54,6 +54,8 @@ pub struct Terms {
     pub priority: Urgency,
     /// What it takes when it works, if its owner says so.
     pub bytes: Option<u64>,
+    /// Nobody configured it: it is forgotten when it has gone.
+    pub is_discovered: bool,
     /// How long its gate may hold a request.
     pub hold: Duration,
     /// How long after its last request it is as urgent as before.
@@ -231,6 +233,11 @@ impl Keeper {
 
     /// It does not answer: whatever it held, its driver says what is left of it.
     fn is_not_there(&mut self, view: &EngineView, error: &EngineError) -> Result<(), Ending> {
+        if self.terms.is_discovered && self.process.is_none() {
+            self.return_all(&view.held)?;
+            self.warn(None)?;
+            return Err(Ending);
+        }
         self.warn(Some(error.to_string()))?;
         if self.process.is_none() {
             self.return_all(&view.held)?;

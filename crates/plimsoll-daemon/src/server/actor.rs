@@ -113,6 +113,14 @@ impl Handle {
         self.asks.send(ask).await.map_err(|_| Busy)
     }
 
+    /// [`Self::send`] for a thread of its own, which it blocks.
+    ///
+    /// # Errors
+    /// The daemon is ending.
+    pub fn send_blocking(&self, ask: Ask) -> Result<(), Busy> {
+        self.asks.blocking_send(ask).map_err(|_| Busy)
+    }
+
     /// Does something with the broker, and waits for what comes of it.
     ///
     /// # Errors
@@ -143,7 +151,7 @@ impl Handle {
             let answer = ask(broker, now);
             Box::new(move || drop(tell.send(answer)))
         };
-        self.asks.blocking_send(Ask::With(Box::new(ask))).map_err(|_| Busy)?;
+        self.send_blocking(Ask::With(Box::new(ask)))?;
         told.blocking_recv().map_err(|_| Busy)
     }
 }

@@ -8,12 +8,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use plimsoll_core::Bytes;
+use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::client::Client;
 use plimsoll_daemon::engines::EngineKind;
 use plimsoll_daemon::engines::config::{EngineConfig, GateConfig};
 use plimsoll_daemon::engines::keeper::EngineOptions;
 use plimsoll_daemon::server::{ServeOptions, serve};
-use plimsoll_daemon::broker::Settings;
+use plimsoll_daemon::size::Size;
 use plimsoll_daemon::truth::scripted::Scripted;
 use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Rung, Say, Sort, State, Urgency};
 
@@ -107,7 +109,8 @@ impl Daemon {
         let (tell, told) = mpsc::channel();
         // It serves until the process of the test ends.
         std::thread::spawn(move || serve(options, |ready| tell.send(ready.gates.clone()).unwrap()));
-        let gates = told.recv_timeout(PATIENCE).expect("the daemon serves");
+        let gates: Vec<(SocketAddr, String)> = told.recv_timeout(PATIENCE).expect("the daemon serves");
+        let gates = gates.into_iter().map(|(address, _)| address).collect();
         Self { folder, gates }
     }
 
@@ -259,7 +262,7 @@ const PROMPT: &str = "{\"model\": \"big\", \"prompt\": \"a\"}";
 fn the_gate_holds_requests_until_there_is_room_and_says_so_when_there_is_none_in_time() {
     let folder = Daemon::folder();
     let engine = Engine::start(EngineKind::Ollama, "empty", folder.path());
-    let engines = vec![EngineConfig { bytes: Some(700 * MIB), ..config(EngineKind::Ollama, &engine) }];
+    let engines = vec![EngineConfig { bytes: Some(Size(Bytes(700 * MIB))), ..config(EngineKind::Ollama, &engine) }];
     let daemon = Daemon::start(folder, engines, vec![gate(EngineKind::Ollama, 4.0, 60.0)]);
     let mut client = daemon.client();
     let said = client.lease(wants("render", Urgency::High, 1_500)).unwrap();
@@ -311,7 +314,7 @@ fn a_sleeper_is_woken_when_its_gate_is_asked_and_gives_way_when_it_is_idle() {
 fn a_gate_whose_engine_is_gone_says_so_at_once() {
     let folder = Daemon::folder();
     let engine = Engine::start(EngineKind::Ollama, "well", folder.path());
-    let engines = vec![EngineConfig { bytes: Some(700 * MIB), ..config(EngineKind::Ollama, &engine) }];
+    let engines = vec![EngineConfig { bytes: Some(Size(Bytes(700 * MIB))), ..config(EngineKind::Ollama, &engine) }];
     let daemon = Daemon::start(folder, engines, vec![gate(EngineKind::Ollama, 60.0, 60.0)]);
     until("the engine is a holder", &daemon, || daemon.engines().pop());
     drop(engine);
