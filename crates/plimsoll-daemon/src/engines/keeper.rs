@@ -13,6 +13,7 @@ mod give_back;
 mod let_in;
 mod start;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +36,13 @@ pub(super) const NEWS_MAX: usize = 64;
 const SLACK: u64 = 32 << 20;
 /// How long an engine that was granted memory may take to load.
 const LOADS_WITHIN: Duration = Duration::from_secs(120);
+
+/// What warnings are about.
+const ANSWER: &str = "answers";
+/// See [`ANSWER`].
+const LEASE: &str = "lease";
+/// See [`ANSWER`].
+const RECALL: &str = "recall";
 
 /// What a keeper hears.
 #[derive(Debug)]
@@ -113,8 +121,8 @@ pub struct Keeper {
     items: u32,
     /// What it was asked back and did not give.
     late: Option<give_back::Late>,
-    /// What was last warned of.
-    warned: Option<String>,
+    /// What was warned of, by what it is about.
+    warned: BTreeMap<&'static str, String>,
 }
 
 impl Keeper {
@@ -153,8 +161,9 @@ impl Keeper {
         match self.engine.adapter.survey() {
             Ok(survey) => {
                 self.try_again(view.is_recalled)?;
+                self.warn(ANSWER, None)?;
                 if self.late.is_none() {
-                    self.warn(None)?;
+                    self.warn(RECALL, None)?;
                 }
                 self.match_the_driver(&view, &survey)?;
                 self.let_in(&survey)?;
@@ -193,7 +202,7 @@ impl Keeper {
         let has_less = view.promised > used + slack && !self.may_still_load();
         let can_give = !self.engine.adapter.steps(survey).is_empty();
         if view.held.is_empty() && !(has_more && can_give) || !(has_more || has_less) {
-            return Ok(());
+            return self.warn(LEASE, None);
         }
         if used <= SLACK || !can_give {
             return self.return_all(&view.held);
@@ -203,11 +212,13 @@ impl Keeper {
         let name = self.engine.name.clone();
         let taken = self.broker.with_blocking(move |broker, now| broker.take_in(now, &name, process, request))?;
         match taken {
-            // The new lease starts with what the configuration says, and no items.
-            Ok(_) => (self.is_lowered, self.items) = (false, 0),
-            Err(why) => self.warn(Some(format!("{} stays without a lease: {why}", self.engine.name)))?,
+            Ok(_) => {
+                // The new lease starts with what the configuration says, and no items.
+                (self.is_lowered, self.items) = (false, 0);
+                self.warn(LEASE, None)
+            }
+            Err(why) => self.warn(LEASE, Some(format!("{} stays without a lease: {why}", self.engine.name))),
         }
-        Ok(())
     }
 
     fn may_still_load(&self) -> bool {
@@ -235,10 +246,12 @@ impl Keeper {
     fn is_not_there(&mut self, view: &EngineView, error: &EngineError) -> Result<(), Ending> {
         if self.terms.is_discovered && self.process.is_none() {
             self.return_all(&view.held)?;
-            self.warn(None)?;
+            for about in [ANSWER, LEASE, RECALL] {
+                self.warn(about, None)?;
+            }
             return Err(Ending);
         }
-        self.warn(Some(error.to_string()))?;
+        self.warn(ANSWER, Some(error.to_string()))?;
         if self.process.is_none() {
             self.return_all(&view.held)?;
             self.close("the engine is not there");
@@ -309,13 +322,16 @@ impl Keeper {
         Ok(())
     }
 
-    /// Says once what is wrong, and once that it is well again.
-    fn warn(&mut self, warning: Option<String>) -> Result<(), Ending> {
-        if warning == self.warned {
+    /// Says once what is wrong with one thing, and forgets it once it is well again.
+    fn warn(&mut self, about: &'static str, warning: Option<String>) -> Result<(), Ending> {
+        if self.warned.get(about) == warning.as_ref() {
             return Ok(());
         }
-        self.warned.clone_from(&warning);
-        let about = format!("engine {}", self.engine.name);
+        match &warning {
+            Some(text) => drop(self.warned.insert(about, text.clone())),
+            None => drop(self.warned.remove(about)),
+        }
+        let about = format!("engine {} {about}", self.engine.name);
         self.broker.with_blocking(move |broker, now| broker.warn(now, &about, warning))
     }
 

@@ -97,7 +97,6 @@ impl Daemon {
 
     fn start(folder: tempfile::TempDir, engines: Vec<EngineConfig>, gates: Vec<GateConfig>) -> Self {
         let own = folder.path().join("run");
-        std::fs::create_dir_all(&own).unwrap();
         let options = ServeOptions {
             socket: own.join("socket"),
             http: None,
@@ -108,7 +107,11 @@ impl Daemon {
         };
         let (tell, told) = mpsc::channel();
         // It serves until the process of the test ends.
-        std::thread::spawn(move || serve(options, |ready| tell.send(ready.gates.clone()).unwrap()));
+        std::thread::spawn(move || {
+            if let Err(error) = serve(options, |ready| tell.send(ready.gates.clone()).unwrap()) {
+                panic!("the daemon does not serve: {error}");
+            }
+        });
         let gates: Vec<(SocketAddr, String)> = told.recv_timeout(PATIENCE).expect("the daemon serves");
         let gates = gates.into_iter().map(|(address, _)| address).collect();
         Self { folder, gates }

@@ -486,8 +486,9 @@ fn connections_heads_and_waits_are_limited() {
     let silent = Server::start(0, |_, _: &mut Conversation| {
         std::thread::sleep(Duration::from_secs(2));
         Ok(())
-    });
-    let (gate, _) = gate_before(EngineKind::Ollama, silent.unwrap().address, limits, Always);
+    })
+    .unwrap();
+    let (gate, _) = gate_before(EngineKind::Ollama, silent.address, limits, Always);
     assert_eq!(understood(&exchange(gate, &get("/")), true).status, "504");
 }
 

@@ -260,8 +260,9 @@ fn sglang(state: &Shared, request: &Request, to: &mut Conversation) -> io::Resul
     }
 }
 
-fn slots(state: &Shared, to: &mut Conversation) -> io::Result<()> {
-    let busy = lock(state).busy;
+/// Only one of the models works.
+fn slots(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result<()> {
+    let busy = if request.target.contains("big") { lock(state).busy } else { 0 };
     let has_no_slots = lock(state).has_no_slots;
     if has_no_slots {
         return to.json(501, &json!({ "error": { "code": 501, "message": "This server does not support slots endpoint" } }));
@@ -283,7 +284,7 @@ fn llama_cpp(state: &Shared, request: &Request, to: &mut Conversation) -> io::Re
             drop(state);
             to.json(200, &json!({ "data": data, "object": "list" }))
         }
-        ("GET", "/slots") => slots(state, to),
+        ("GET", "/slots") => slots(state, request, to),
         ("POST", "/models/unload") => {
             let name = request.json()["model"].as_str().unwrap_or_default().to_owned();
             if !lock(state).models.contains_key(&name) {
@@ -306,7 +307,7 @@ fn llama_swap(state: &Shared, request: &Request, to: &mut Conversation) -> io::R
             let running: Vec<Value> = lock(state).models.keys().map(model).collect();
             to.json(200, &json!({ "running": running }))
         }
-        ("GET", path) if path.starts_with("/upstream/") && path.ends_with("/slots") => slots(state, to),
+        ("GET", path) if path.starts_with("/upstream/") && path.ends_with("/slots") => slots(state, request, to),
         ("POST", path) if path.starts_with("/api/models/unload/") => {
             let name = path.trim_start_matches("/api/models/unload/").to_owned();
             if !lock(state).catalogue.contains_key(&name) {

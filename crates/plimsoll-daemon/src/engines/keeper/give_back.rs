@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::Bytes;
 
 use super::super::{Descending, Descent, Engine, EngineError};
-use super::{Ending, Keeper};
+use super::{Ending, Keeper, RECALL};
 use crate::wire::{Recall, Request, Say, Step};
 
 /// How often an engine that works is looked at again.
@@ -97,7 +97,7 @@ impl Keeper {
             let pause = self.late.as_ref().map_or(RETRY_MIN, |late| (late.pause * 2).min(RETRY_MAX));
             let why = problems.last().cloned().unwrap_or_else(|| format!("{} gave nothing back", self.engine.name));
             self.late = Some(Late { recall: recall.clone(), problems, pause, next: Instant::now() + pause });
-            self.warn(Some(why))?;
+            self.warn(RECALL, Some(why))?;
             // Its memory is where it was, so its requests may as well go on.
             return self.reopen();
         }

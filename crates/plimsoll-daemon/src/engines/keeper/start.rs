@@ -2,6 +2,7 @@
 //! Never holds up the task that owns the broker: gates have a runtime of their own.
 //! Invariant: they end with the daemon.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ impl Starter {
             is_lowered: false,
             items: 0,
             late: None,
-            warned: None,
+            warned: BTreeMap::new(),
         };
         thread(&what, move || keeper.run())
     }
