@@ -71,6 +71,13 @@ pub(crate) const ALL: &[Campaign] = &[
         binary: "hog",
         tests: "hog",
     },
+    Campaign {
+        name: "serve",
+        what: "a language model, an image generator and sweeps on one card, 15 ms a round: never past the line, all leases end",
+        package: "plimsoll-daemon",
+        binary: "daemon",
+        tests: "sharing",
+    },
 ];
 
 /// Runs the named campaigns, or all.

@@ -43,7 +43,7 @@ use crate::{Bytes, DeviceId, Moment, Nanos, Priority};
 use book::Receding;
 
 /// Grants at once, in whatever state: each is looked at when memory comes back, and an owner has one or a few.
-pub const GRANTS_MAX: usize = 1_024;
+pub const GRANTS_MAX: usize = 4_096;
 /// How many times as long as going to a rung took an owner it stays there at the least: moving takes at most a fifth of
 /// its time.
 const STAYS_PER_SWITCH: u64 = 4;

@@ -35,7 +35,7 @@ use crate::folder::random_hex;
 use crate::wire::{LeaseId, LeaseRequest, Request, Say, Urgency};
 
 /// Bytes of a request's body.
-pub const BODY_MAX: usize = 64 << 10;
+const BODY_MAX: usize = 64 << 10;
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 512;
 /// How long a client may take to send its headers, and its body.
@@ -48,13 +48,11 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 pub(super) struct Site {
     handle: Handle,
     guard: Arc<Guard>,
-    token: Arc<str>,
 }
 
 impl Site {
     pub(super) fn new(handle: Handle, token: String, address: SocketAddr) -> Self {
-        let guard = Arc::new(Guard::new(token.clone(), address));
-        Self { handle, guard, token: token.into() }
+        Self { handle, guard: Arc::new(Guard::new(token, address)) }
     }
 }
 

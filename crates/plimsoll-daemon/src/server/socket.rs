@@ -19,7 +19,7 @@ use crate::process::Process;
 use crate::wire::{Request, Say};
 
 /// Bytes of a line.
-pub const LINE_MAX: usize = 64 << 10;
+const LINE_MAX: usize = 64 << 10;
 /// Lines that wait for a client to read them.
 const MAILBOX: usize = 256;
 /// How long the first line, and the rest of any line, may take.

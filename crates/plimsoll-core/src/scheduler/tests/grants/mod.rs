@@ -2,6 +2,7 @@
 
 mod lasting;
 mod outside;
+mod programs;
 mod recalls;
 mod rising;
 mod taken_in;

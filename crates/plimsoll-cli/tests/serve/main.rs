@@ -1,0 +1,190 @@
+//! `plimsoll serve`, `run`, `who`, `lease`, `why` and `events` as people use them, on a scripted machine.
+
+#[path = "../shell/mod.rs"]
+mod shell;
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use shell::{Folder, stderr};
+
+/// A daemon that shares one device of 1,000 MiB, and the folder it is in.
+struct Shared {
+    folder: Folder,
+    daemon: Child,
+}
+
+impl Shared {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '1000MiB'\nuses_folder = 'uses'\n";
+        folder.write("truth.toml", script.as_bytes());
+        fs::create_dir(folder.at("uses")).unwrap();
+        let daemon = Self::start(&folder);
+        let shared = Self { folder, daemon };
+        shared.until("the daemon", |shared| shared.state().is_some());
+        shared
+    }
+
+    fn start(folder: &Folder) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["serve", "--truth", "truth.toml", "--http", "off", "--socket", "run/serve.sock"]);
+        command.current_dir(folder.0.path()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn restart(&mut self) {
+        self.daemon.kill().unwrap();
+        self.daemon.wait().unwrap();
+        self.daemon = Self::start(&self.folder);
+    }
+
+    fn shell(&self, line: &str) -> Output {
+        self.folder.shell(&format!("export PLIMSOLL_SOCKET=$PWD/run/serve.sock; {line}"))
+    }
+
+    fn works(&self, line: &str) -> String {
+        let output = self.shell(line);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn state(&self) -> Option<Value> {
+        let output = self.shell("plimsoll who --json");
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
+    }
+
+    fn holders(&self) -> usize {
+        let state = self.state().unwrap_or_default();
+        let held = state["holders"].as_array().into_iter().flatten();
+        held.filter(|holder| holder["sort"] == "lease" && holder["phase"] != "returning").count()
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !holds(self) {
+            assert!(Instant::now() < end, "{what} did not come: {:?}", self.state());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn spawn(&self, args: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.arg("run").arg("--socket").arg(self.folder.at("run/serve.sock")).args(args);
+        command.current_dir(self.folder.0.path()).stderr(Stdio::null()).spawn().unwrap()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+#[test]
+fn a_command_runs_on_a_lease_and_ends_as_it_does() {
+    let shared = Shared::new();
+    let said = shared.works("plimsoll run --vram 600MiB -- sh -c 'echo $CUDA_VISIBLE_DEVICES $PLIMSOLL_LEASE_BYTES $PLIMSOLL_LEASE_DEVICES'");
+    assert_eq!(said.trim(), "0 629145600 gpu0");
+    assert_eq!(shared.shell("plimsoll run --vram 1MiB -- sh -c 'exit 7'").status.code(), Some(7));
+    assert_eq!(shared.shell("plimsoll run --vram 1MiB -- sh -c 'kill -TERM $$'").status.code(), Some(128 + 15));
+    let none = shared.shell("plimsoll run --vram 1MiB -- there-is-no-such-command");
+    assert!(none.status.code() == Some(1) && stderr(&none).contains("cannot run"), "{}", stderr(&none));
+    let never = shared.shell("plimsoll run --vram 2000MiB -- true");
+    assert!(never.status.code() == Some(1) && stderr(&never).contains("never fits"), "{}", stderr(&never));
+    shared.until("an empty book", |shared| shared.holders() == 0);
+}
+
+#[test]
+fn without_a_daemon_it_says_so() {
+    let folder = Folder::new();
+    let none = folder.shell("plimsoll run --socket none --vram 1MiB -- true");
+    assert!(none.status.code() == Some(1) && stderr(&none).contains("plimsoll serve"), "{}", stderr(&none));
+    let alone = folder.works("plimsoll run --socket none --without-daemon --vram 1MiB -- echo alone");
+    assert_eq!(String::from_utf8_lossy(&alone.stdout).trim(), "alone");
+    assert!(stderr(&alone).contains("without a lease"));
+    assert!(!folder.shell("plimsoll who --socket none").status.success());
+}
+
+#[test]
+fn a_second_command_waits_for_the_first() {
+    let shared = Shared::new();
+    let mut first = shared.spawn(&["--vram", "700MiB", "--name", "first", "--", "sleep", "60"]);
+    shared.until("the first", |shared| shared.holders() == 1);
+    let mut second = shared.spawn(&["--vram", "700MiB", "--name", "second", "--", "touch", "ran"]);
+    shared.until("a queue", |shared| shared.state().is_some_and(|state| state["queue"].as_array().unwrap().len() == 1));
+    let who = shared.works("COLUMNS=80 plimsoll who");
+    assert!(who.contains("first") && who.contains("second") && who.contains("700.0 MiB"), "{who}");
+    assert!(who.lines().all(|line| line.chars().count() <= 80), "{who}");
+    let why = shared.works("plimsoll why second");
+    assert!(why.contains("first"), "{why}");
+    assert!(!shared.folder.at("ran").exists());
+    shared.works("plimsoll lease priority second high; plimsoll lease pin first; plimsoll lease unpin first");
+    assert!(shared.works("plimsoll lease list").contains("first"));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // The command runs on, and its lease with it.
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(shared.holders() == 1 && !shared.folder.at("ran").exists(), "{:?}", shared.state());
+    let pid = shared.state().unwrap()["holders"][0]["pid"].as_u64().unwrap();
+    shared.works(&format!("kill -9 {pid}"));
+    assert!(second.wait().unwrap().success());
+    assert!(shared.folder.at("ran").exists());
+    let events = shared.works("plimsoll events");
+    assert!(events.contains("granted") && events.contains("its process has ended"), "{events}");
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let shared = Shared::new();
+    let mut run = shared.spawn(&["--vram", "10MiB", "--", "sh", "-c", "trap 'touch told; exit 3' TERM; while :; do sleep 0.1; done"]);
+    shared.until("its lease", |shared| shared.holders() == 1);
+    shared.works(&format!("sleep 0.3; kill -TERM {}", run.id()));
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+    assert!(shared.folder.at("told").exists());
+}
+
+#[test]
+fn a_command_outlives_its_daemon_and_its_lease_does_too() {
+    let mut shared = Shared::new();
+    let mut run = shared.spawn(&["--vram", "700MiB", "--", "sh", "-c", "while [ ! -e enough ]; do sleep 0.1; done"]);
+    shared.until("its lease", |shared| shared.holders() == 1);
+    for _ in 0..3 {
+        shared.restart();
+        shared.until("the next daemon", |shared| shared.holders() == 1);
+    }
+    shared.folder.write("enough", b"");
+    assert!(run.wait().unwrap().success());
+    shared.until("an empty book", |shared| shared.holders() == 0);
+}
+
+#[test]
+fn a_recall_runs_the_owners_command() {
+    let shared = Shared::new();
+    let mut low = shared.spawn(&[
+        "--vram", "800MiB", "--min", "300MiB", "--priority", "normal",
+        "--on-recall", "echo $PLIMSOLL_ASKED $PLIMSOLL_BYTES >> asked",
+        "--", "sleep", "120",
+    ]);
+    shared.until("its lease", |shared| shared.holders() == 1);
+    // It has to stay for a while before it is asked for less by one that is one level above.
+    let mut high = shared.spawn(&["--vram", "600MiB", "--priority", "critical", "--", "touch", "ran"]);
+    assert!(high.wait().unwrap().success());
+    assert!(shared.folder.at("ran").exists());
+    let asked = String::from_utf8(shared.folder.read("asked")).unwrap();
+    assert!(asked.starts_with("step-down 314572800"), "{asked}");
+    let _ = shared.shell(&format!("kill -TERM {}", low.id()));
+    let _ = low.wait();
+}
+
+#[test]
+fn wrong_settings_are_shown_with_their_place() {
+    let folder = Folder::new();
+    folder.write("serve.toml", b"policy = 'adaptive'\nreserv = '1GiB'\n");
+    let wrong = folder.shell("plimsoll serve --config serve.toml --socket run/s");
+    assert!(wrong.status.code() == Some(1) && stderr(&wrong).contains("reserv") && stderr(&wrong).contains("line 2"), "{}", stderr(&wrong));
+    let open = folder.shell("plimsoll serve --http 0.0.0.0:0 --socket run/s");
+    assert!(open.status.code() == Some(1) && stderr(&open).contains("127.0.0.1"), "{}", stderr(&open));
+}

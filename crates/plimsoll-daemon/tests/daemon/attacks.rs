@@ -1,0 +1,111 @@
+//! Hostile input on the socket: refused, alive, nothing leaked.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use plimsoll_core::rng::Rng;
+use plimsoll_daemon::wire::{Request, Say};
+
+use crate::rig::{Rig, until, wants};
+
+const HELLO: &str = "{\"do\":\"hello\",\"protocol\":1}\n";
+
+/// Sends bytes and reads until the daemon closes, or says nothing more for a while.
+fn answer(rig: &Rig, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(rig.socket()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let _ = stream.write_all(bytes);
+    let mut said = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(read) = stream.read(&mut buffer)
+        && read > 0
+    {
+        said.extend_from_slice(&buffer[..read]);
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+fn is_alive_and_empty(rig: &Rig) {
+    until("an empty book", || {
+        let state = rig.state();
+        match state.devices[0].promised == 0 && state.queue.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{:?} {:?}", state.holders, state.queue)),
+        }
+    });
+}
+
+#[test]
+fn whoever_breaks_a_rule_is_told_and_let_go() {
+    let rig = Rig::new();
+    let told = |bytes: &[u8], named: &str| {
+        let said = answer(&rig, bytes);
+        assert!(said.contains(named), "{named}: {said}");
+    };
+    told(b"{\"do\":\"state\"}\n", "say hello first");
+    told(b"{\"do\":\"hello\",\"protocol\":2}\n", "speaks protocol 1, not 2");
+    told(b"hello\n", "that is no request");
+    told(&[HELLO.as_bytes(), &vec![b'x'; 70 << 10]].concat(), "a line has at most");
+    told(&[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[],\"extra\":1}\n"].concat(), "unknown field");
+    told(&[HELLO.as_bytes(), b"{\"do\":\"return\",\"lease\":77}\n"].concat(), "there is no lease 77");
+    told(&[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[{\"bytes\":1}],\"pid\":1}\n"].concat(), "process 1");
+    told(&[HELLO.as_bytes(), "\u{0}\n".repeat(40).as_bytes()].concat(), "that is no request");
+    is_alive_and_empty(&rig);
+}
+
+#[test]
+fn fuzzed_lines_do_no_harm() {
+    let rig = Rig::new();
+    let mut rng = Rng::new(4);
+    let requests = [
+        serde_json::to_string(&Request::Lease(wants("fuzz", 10))).unwrap(),
+        serde_json::to_string(&Request::Events { since: 0, follow: true }).unwrap(),
+        serde_json::to_string(&Request::Rise { lease: plimsoll_daemon::wire::LeaseId(1), rung: 3 }).unwrap(),
+        serde_json::to_string(&Request::State).unwrap(),
+    ];
+    for _ in 0..300 {
+        let mut bytes = HELLO.as_bytes().to_vec();
+        for _ in 0..rng.within(1, 5) {
+            let mut line = requests[rng.below(requests.len())].clone().into_bytes();
+            for _ in 0..rng.below(4) {
+                let at = rng.below(line.len());
+                match rng.below(3) {
+                    0 => line[at] = rng.roll() as u8,
+                    1 => drop(line.remove(at)),
+                    _ => line.truncate(at.max(1)),
+                }
+            }
+            line.push(b'\n');
+            bytes.extend(line);
+        }
+        let mut stream = UnixStream::connect(rig.socket()).unwrap();
+        let _ = stream.write_all(&bytes);
+        if rng.chance(0.5) {
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    }
+    is_alive_and_empty(&rig);
+}
+
+#[test]
+fn one_user_cannot_look_into_anothers() {
+    use std::os::unix::fs::PermissionsExt;
+    let rig = Rig::new();
+    let mode = |name: &str| {
+        let path = rig.folder.path().join("run").join(name);
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!([mode(""), mode("serve.sock"), mode("token"), mode("leases.jsonl"), mode("events.jsonl")], [0o700, 0o600, 0o600, 0o600, 0o600]);
+    let mut client = rig.client();
+    let Say::Granted(granted) = client.lease(wants("a", 10)).unwrap() else { panic!("there is room") };
+    assert_eq!(granted.secret.len(), 32);
+    let (_, state) = rig.http("GET", "/api/state", &[], "");
+    let (_, status) = rig.http("GET", &format!("/api/leases/{}", granted.lease.0), &[], "");
+    let (_, events) = rig.http("GET", "/api/events", &[], "");
+    for shown in [state, status, events] {
+        assert!(!shown.contains(&granted.secret) && !shown.contains(&rig.token()), "{shown}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Many clients at once.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
+use plimsoll_daemon::client::Client;
+use plimsoll_daemon::wire::{Request, Say};
+
+use crate::rig::{MIB, Rig, until, wants};
+
+#[test]
+fn a_thousand_clients_hold_a_lease_each() {
+    let rig = Rig::new();
+    let more = rustix::process::Resource::Nofile;
+    let mut limit = rustix::process::getrlimit(more);
+    limit.current = limit.maximum;
+    rustix::process::setrlimit(more, limit).unwrap();
+    let mut clients: Vec<Client> = (0..1_000).map(|_| rig.client()).collect();
+    let mut leases = Vec::new();
+    for client in &mut clients {
+        match client.lease(wants("one of many", 10)).unwrap() {
+            Say::Granted(granted) => leases.push(granted.lease),
+            other => panic!("there is room for all: {other:?}"),
+        }
+    }
+    let state = rig.state();
+    assert_eq!(state.devices[0].promised, 10_000 * MIB);
+    assert_eq!(state.holders.iter().filter(|holder| holder.lease.is_some()).count(), 1_000);
+    // No room is left: the next one waits, and is given what the first gives back.
+    let mut late = rig.client();
+    let Say::Queued(queued) = late.lease(wants("late", 10)).unwrap() else { panic!("there is no room") };
+    clients[0].give_back(leases[0]).unwrap();
+    until("the late one's turn", || match late.wait_for(queued.lease, Some(std::time::Duration::from_millis(50))) {
+        Ok(Some(_)) => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    drop(clients);
+    until("everybody's end", || {
+        let promised = rig.state().devices[0].promised;
+        if promised == 10 * MIB { Ok(()) } else { Err(format!("{} MiB are promised", promised / MIB)) }
+    });
+}
+
+/// A client that asks and never reads is let go, and what it held is free.
+#[test]
+fn a_client_that_does_not_read_is_let_go() {
+    let rig = Rig::new();
+    let mut deaf = UnixStream::connect(rig.socket()).unwrap();
+    deaf.write_all(b"{\"do\":\"hello\",\"protocol\":1}\n").unwrap();
+    let mut lease = serde_json::to_vec(&Request::Lease(wants("deaf", 100))).unwrap();
+    lease.push(b'\n');
+    deaf.write_all(&lease).unwrap();
+    until("its lease", || match rig.state().devices[0].promised {
+        0 => Err("nothing is promised".to_owned()),
+        _ => Ok(()),
+    });
+    deaf.set_nonblocking(true).unwrap();
+    until("its end", || {
+        // It fills its own way out as well, so that it may not get to ask more.
+        let _ = deaf.write(b"{\"do\":\"state\"}\n{\"do\":\"events\"}\n");
+        match rig.state().devices[0].promised {
+            0 => Ok(()),
+            promised => Err(format!("{promised} bytes are promised")),
+        }
+    });
+    let mut rest = BufReader::new(deaf);
+    rest.get_mut().set_nonblocking(false).unwrap();
+    let mut line = String::new();
+    while rest.read_line(&mut line).is_ok_and(|read| read > 0) {
+        line.clear();
+    }
+}

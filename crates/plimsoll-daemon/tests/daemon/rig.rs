@@ -1,0 +1,219 @@
+//! A daemon of a test's own, in a folder of its own, and processes that are its clients.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_daemon::broker::Settings;
+use plimsoll_daemon::client::Client;
+use plimsoll_daemon::engines::keeper::EngineOptions;
+use plimsoll_daemon::server::{ServeOptions, serve};
+use plimsoll_daemon::truth::scripted::Scripted;
+use plimsoll_daemon::wire::{Granted, LeaseRequest, Request, Rung, Say, State};
+
+pub(crate) const MIB: u64 = 1 << 20;
+/// The longest that anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something holds, and panics with what was last seen if it does not.
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    within(PATIENCE, what, &mut look)
+}
+
+pub(crate) fn within<T>(patience: Duration, what: &str, look: &mut impl FnMut() -> Result<T, String>) -> T {
+    let end = Instant::now() + patience;
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(seen) if Instant::now() > end => panic!("{what} did not come within {patience:?}: {seen}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// What a process that a test starts does.
+pub(crate) fn play() {
+    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is set by whoever starts this"));
+    let folder = PathBuf::from(variable("RIG_FOLDER"));
+    match variable("RIG_ROLE").as_str() {
+        "daemon" => daemon(&folder),
+        "program" => crate::sharing::program(&folder, &variable("RIG_KIND")),
+        "holder" => holder(&folder, variable("RIG_MIB").parse().unwrap()),
+        other => panic!("there is no role '{other}'"),
+    }
+}
+
+fn daemon(folder: &Path) {
+    let settings = Settings { margin: 1.0, ..Settings::default() };
+    let sources: Vec<Box<dyn plimsoll_daemon::truth::Truth>> = vec![Box::new(Scripted::new(&folder.join("truth.toml")))];
+    let options = ServeOptions {
+        socket: folder.join("run/serve.sock"),
+        http: Some("127.0.0.1:0".parse().unwrap()),
+        settings,
+        sources,
+        period: Duration::from_millis(200),
+        engines: EngineOptions::default(),
+    };
+    serve(options, |ready| {
+        let address = ready.http.map_or_else(String::new, |address| address.to_string());
+        fs::write(folder.join("address.new"), address).unwrap();
+        fs::rename(folder.join("address.new"), folder.join("address")).unwrap();
+    })
+    .unwrap();
+}
+
+/// Takes a lease, uses what it was promised, and holds it until it is killed. Goes on with the next daemon.
+fn holder(folder: &Path, mib: u64) {
+    let socket = folder.join("run/serve.sock");
+    let mut client = until("the daemon", || Client::connect(&socket).map_err(|error| error.to_string()));
+    let Ok(Say::Granted(granted)) = client.lease(wants("holder", mib)) else { panic!("there is room") };
+    let uses = folder.join("uses").join(std::process::id().to_string());
+    fs::write(uses, granted.bytes.to_string()).unwrap();
+    println!("held {}", granted.lease.0);
+    std::io::stdout().flush().unwrap();
+    loop {
+        match client.hear(Some(Duration::from_millis(200))) {
+            Ok(_) => {}
+            Err(_) => client = claim(&socket, &granted),
+        }
+    }
+}
+
+fn claim(socket: &Path, granted: &Granted) -> Client {
+    until("a claim", || {
+        let mut client = Client::connect(socket).map_err(|error| error.to_string())?;
+        let claim = Request::Claim { lease: granted.lease, secret: granted.secret.clone() };
+        client.ask(&claim).map_err(|error| error.to_string())?;
+        Ok(client)
+    })
+}
+
+pub(crate) fn wants(name: &str, mib: u64) -> LeaseRequest {
+    let ladder = vec![Rung { bytes: mib * MIB, quality: 1.0, switch_ms: 0 }];
+    let text = serde_json::json!({ "name": name, "ladder": ladder });
+    serde_json::from_value(text).unwrap()
+}
+
+/// A process that a test started; it does not outlive the test.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Process {
+    pub(crate) fn start(role: &str, folder: &Path, mib: u64) -> Self {
+        Self::spawn(role, folder, ("RIG_MIB", &mib.to_string()))
+    }
+
+    pub(crate) fn start_as(role: &str, folder: &Path, kind: &str) -> Self {
+        Self::spawn(role, folder, ("RIG_KIND", kind))
+    }
+
+    fn spawn(role: &str, folder: &Path, (name, value): (&str, &str)) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "role", "--ignored", "--nocapture"]);
+        command.env("RIG_ROLE", role).env("RIG_FOLDER", folder).env(name, value);
+        Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
+    /// Waits until a holder has its lease.
+    pub(crate) fn is_holding(&mut self) {
+        let mut lines = BufReader::new(self.0.stdout.as_mut().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("held ")), "it ended without a lease");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A daemon that shares one device of 10,000 MiB.
+pub(crate) struct Rig {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) daemon: Process,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("uses")).unwrap();
+        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '10000MiB'\nuses_folder = 'uses'\n";
+        fs::write(folder.path().join("truth.toml"), script).unwrap();
+        let daemon = Process::start("daemon", folder.path(), 0);
+        let mut rig = Self { folder, daemon };
+        rig.wait_ready();
+        rig
+    }
+
+    fn wait_ready(&mut self) {
+        let path = self.folder.path().join("address");
+        until("the daemon", || {
+            if let Some(status) = self.daemon.0.try_wait().unwrap() {
+                return Err(format!("it ended: {status}"));
+            }
+            fs::read_to_string(&path).map_err(|error| error.to_string())
+        });
+    }
+
+    pub(crate) fn restart(&mut self) {
+        let _ = fs::remove_file(self.folder.path().join("address"));
+        self.daemon = Process::start("daemon", self.folder.path(), 0);
+        self.wait_ready();
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("run/serve.sock")
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        until("a connection", || Client::connect(&self.socket()).map_err(|error| error.to_string()))
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.client().state().unwrap()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        fs::read_to_string(self.folder.path().join("address")).unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn token(&self) -> String {
+        fs::read_to_string(self.folder.path().join("run/token")).unwrap()
+    }
+
+    /// Sends bytes over HTTP and reads all that comes back.
+    pub(crate) fn http_raw(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// Asks over HTTP: the status and the body.
+    pub(crate) fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        let host = self.address().to_string();
+        let with_host = [("host", host.as_str())];
+        let has_host = headers.iter().any(|(name, _)| *name == "host");
+        for (name, value) in headers.iter().chain(with_host.iter().filter(|_| !has_host)) {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let answer = self.http_raw(format!("{text}\r\n{body}").as_bytes());
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        (status, body.to_owned())
+    }
+}

@@ -1,0 +1,167 @@
+//! A language model, an image generator and a sweep on one card, as real processes with changing priorities: never past the
+//! line, nobody starves, all leases end, every preemption is verified. `cargo xtask campaign serve` runs it for five minutes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::rng::Rng;
+use plimsoll_daemon::client::Client;
+use plimsoll_daemon::wire::{Kind, LeaseId, LeaseRequest, Recall, Request, Rung, Say, Urgency};
+
+use crate::rig::{MIB, Process, Rig, until};
+
+/// What all of the device's programs may use.
+const CAPACITY: u64 = 10_000;
+/// A round of the campaign.
+const ROUND: Duration = Duration::from_millis(15);
+/// Rounds in CI.
+const ROUNDS: u64 = 1_000;
+
+fn rounds() -> u64 {
+    std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS)
+}
+
+/// What the programs are: their rungs in MiB, how long they work, and whether they do as they are asked.
+fn request(kind: &str) -> (LeaseRequest, Duration, bool) {
+    let (kind, priority, rungs, work, obeys): (_, _, &[u64], _, _) = match kind {
+        "llm" => (Kind::Llm, Urgency::High, &[6_000, 4_000, 3_000], 2_500, true),
+        "image" => (Kind::Image, Urgency::Normal, &[5_000, 3_000], 1_200, true),
+        "rude" => (Kind::Other, Urgency::Background, &[3_000], 30_000, false),
+        _ => (Kind::Batch, Urgency::Low, &[3_500, 2_000, 1_000], 1_800, true),
+    };
+    let rung = |(at, mib): (usize, &u64)| Rung { bytes: mib * MIB, quality: 1.0 - 0.25 * at as f64, switch_ms: 0 };
+    let ladder: Vec<Rung> = rungs.iter().enumerate().map(rung).collect();
+    let asked = serde_json::json!({
+        "name": format!("{kind:?}"), "kind": kind, "priority": priority, "ladder": ladder,
+        "timeout_ms": 120_000, "may_be_stopped": !obeys,
+    });
+    (serde_json::from_value(asked).unwrap(), Duration::from_millis(work), obeys)
+}
+
+/// One program: asks, works, does as it is asked, and ends.
+pub(crate) fn program(folder: &Path, kind: &str) {
+    let (request, work, obeys) = request(kind);
+    let ladder = request.ladder.clone();
+    let mut client = Client::connect(&folder.join("run/serve.sock")).expect("it serves");
+    let granted = match client.lease(request).expect("an answer") {
+        Say::Granted(granted) => granted,
+        Say::Queued(queued) => loop {
+            if let Some(granted) = client.wait_for(queued.lease, None).expect("it is given in the end") {
+                break granted;
+            }
+        },
+        other => panic!("{other:?}"),
+    };
+    let uses = folder.join("uses").join(std::process::id().to_string());
+    let use_of = |bytes: u64| {
+        let aside = uses.with_extension("new");
+        fs::write(&aside, bytes.to_string()).unwrap();
+        fs::rename(&aside, &uses).unwrap();
+    };
+    use_of(granted.bytes);
+    let end = Instant::now() + work;
+    while Instant::now() < end {
+        match client.hear(Some(Duration::from_millis(20))).expect("the daemon serves") {
+            Some(Say::Recall(Recall { rung: Some(rung), .. })) if obeys => {
+                std::thread::sleep(Duration::from_millis(30));
+                use_of(ladder[rung].bytes);
+                client.ask(&Request::Stepped { lease: granted.lease, rung }).expect("it may step down");
+            }
+            Some(Say::Recall(Recall { rung: None, .. })) if obeys => break,
+            Some(Say::MayRise { rung, .. }) => rise(&mut client, granted.lease, rung, || use_of(ladder[rung].bytes)),
+            Some(Say::Ended { .. }) => break,
+            _ => {}
+        }
+    }
+    fs::remove_file(&uses).unwrap();
+    let _ = client.give_back(granted.lease);
+}
+
+fn rise(client: &mut Client, lease: LeaseId, rung: usize, grow: impl FnOnce()) {
+    if client.ask(&Request::Rise { lease, rung }).is_ok() {
+        grow();
+        client.ask(&Request::Stepped { lease, rung }).expect("it was reserved");
+    }
+}
+
+/// What living programs use, in MiB.
+fn used(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder.join("uses")).unwrap().map(|entry| entry.unwrap().path());
+    let bytes = files.filter_map(|path| {
+        let pid = path.file_name()?.to_str()?.parse().ok()?;
+        let bytes: u64 = fs::read_to_string(&path).ok()?.parse().ok()?;
+        plimsoll_daemon::process::Process::find(pid).map(|_| bytes)
+    });
+    bytes.sum::<u64>() / MIB
+}
+
+#[test]
+fn three_kinds_of_programs_share_a_card() {
+    let rig = Rig::new();
+    let seed = 15;
+    let mut rng = Rng::new(seed);
+    let mut there: Vec<(&str, Process)> = Vec::new();
+    let mut ended: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut most = 0;
+    for round in 0..rounds() {
+        for kind in ["llm", "image", "batch", "batch"] {
+            let of_kind = there.iter().filter(|(known, _)| *known == kind).count();
+            if of_kind < 2 && rng.chance(0.02) {
+                there.push((kind, Process::start_as("program", rig.folder.path(), kind)));
+            }
+        }
+        if round % 400 == 100 {
+            there.push(("rude", Process::start_as("program", rig.folder.path(), "rude")));
+        }
+        if rng.chance(0.01) {
+            change_a_priority(&rig, &mut rng);
+        }
+        if rng.chance(0.005) && !there.is_empty() {
+            there.remove(rng.below(there.len()));
+        }
+        there.retain_mut(|(kind, process)| match process.0.try_wait().unwrap() {
+            None => true,
+            Some(_) => {
+                *ended.entry(kind).or_default() += 1;
+                false
+            }
+        });
+        let used = used(rig.folder.path());
+        most = most.max(used);
+        assert!(used <= CAPACITY, "seed {seed}, round {round}: {used} MiB in use");
+        std::thread::sleep(ROUND);
+    }
+    drop(there);
+    until("an empty book", || {
+        let state = rig.state();
+        match state.devices[0].promised == 0 && state.queue.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{:?} {:?}", state.holders, state.queue)),
+        }
+    });
+    let events = rig.client().events(0).unwrap();
+    let count = |what: &str| events.iter().filter(|event| event.what == what).count();
+    println!("{ended:?}, at most {most} MiB in use, {} recalls, {} stepped down, {} stopped", count("recalled"), count("stepped"), count("stopped"));
+    assert!(["llm", "image", "batch"].iter().all(|kind| ended.get(kind).is_some_and(|ended| *ended > 0)), "{ended:?}");
+    assert!(most > CAPACITY / 2, "the card was used: {most} MiB");
+    assert!(count("recalled") > 0 && count("granted") > 0);
+    assert_eq!(count("not-freed"), 0, "every return was seen");
+    for event in events.iter().filter(|event| event.what == "granted") {
+        let over = |later: &&plimsoll_daemon::wire::Event| {
+            later.lease == event.lease && matches!(later.what.as_str(), "ended" | "returned")
+        };
+        assert!(events.iter().any(|later| over(&later)), "lease {:?} never ended", event.lease);
+    }
+}
+
+fn change_a_priority(rig: &Rig, rng: &mut Rng) {
+    let mut client = rig.client();
+    let held: Vec<LeaseId> = client.state().unwrap().holders.iter().filter_map(|holder| holder.lease).collect();
+    let levels = [Urgency::Background, Urgency::Low, Urgency::Normal, Urgency::High];
+    if let Some(lease) = held.get(rng.below(held.len().max(1))) {
+        // It may have ended in between.
+        let _ = client.ask(&Request::SetPriority { lease: *lease, priority: levels[rng.below(4)] });
+    }
+}
