@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::client::Client;
+use plimsoll_daemon::engines::keeper::EngineOptions;
 use plimsoll_daemon::server::{ServeOptions, serve};
 use plimsoll_daemon::truth::scripted::Scripted;
 use plimsoll_daemon::wire::{LeaseRequest, Request, Say};
@@ -56,6 +57,7 @@ fn start(script: &Path, socket: &Path) {
             settings: Settings::default(),
             sources: vec![Box::new(Scripted::new(&script))],
             period: Duration::from_secs(1),
+            engines: EngineOptions::default(),
         };
         serve(options, |_| {}).expect("it serves");
     });

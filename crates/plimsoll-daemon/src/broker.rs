@@ -11,11 +11,13 @@
 //! | `news.rs` | what has the core decided, and who hears of it? |
 //! | `owners.rs` | who is gone, and what becomes of what they held? |
 //! | `readings.rs` | what do drivers say, and who uses more than was promised? |
+//! | `engines.rs` | which programs that asked nobody can be asked to give memory back? |
 //! | `adopt.rs` | what is kept of a lease for the next daemon? |
 //! | `show.rs` | how does everything stand, and why? |
 
 mod adopt;
 mod ask;
+mod engines;
 mod ladder;
 mod news;
 mod owners;
@@ -28,6 +30,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use adopt::{StoredLease, StoredOwner};
+pub use engines::EngineView;
 pub use ask::Asker;
 use ladder::Offer;
 use plimsoll_core::scheduler::{Config, Host, Scheduler};
@@ -111,21 +114,12 @@ pub enum Effect {
         /// What.
         say: Say,
     },
-    /// An engine is asked to give memory back, for its lease.
-    AskEngine {
+    /// The keeper of an engine hears this.
+    TellEngine {
         /// Which, by its name.
         engine: String,
-        /// What is asked.
-        recall: Recall,
-    },
-    /// A better rung fits for an engine's lease.
-    EngineMayRise {
-        /// Which, by its name.
-        engine: String,
-        /// Its lease.
-        lease: LeaseId,
-        /// Of its ladder.
-        rung: usize,
+        /// What.
+        say: Say,
     },
     /// A process is stopped: it had agreed to that.
     Stop {

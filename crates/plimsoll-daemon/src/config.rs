@@ -9,6 +9,8 @@
 //! [devices.gpu1]
 //! reserve = "0"
 //! ```
+//!
+//! Engines and gates are in `docs/engines.md`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,13 +20,14 @@ use plimsoll_core::SharePolicy;
 use serde::Deserialize;
 
 use crate::broker::Settings;
+use crate::engines::config::{EngineConfig, GateConfig};
 use crate::size::Size;
 
 /// Bytes of a configuration.
 const CONFIG_MAX: u64 = 1 << 20;
 
 /// What may be written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Where the socket is.
@@ -42,6 +45,36 @@ pub struct Config {
     /// Devices that are not as the others.
     #[serde(default)]
     pub devices: BTreeMap<String, DeviceConfig>,
+    /// Engines that give memory back.
+    #[serde(default, rename = "engine")]
+    pub engines: Vec<EngineConfig>,
+    /// Gates before them.
+    #[serde(default, rename = "gate")]
+    pub gates: Vec<GateConfig>,
+    /// Whether engines that are not written here are looked for where they listen by default.
+    #[serde(default = "yes")]
+    pub discover: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            socket: None,
+            http: None,
+            policy: None,
+            reserve: None,
+            margin: None,
+            truth: None,
+            devices: BTreeMap::new(),
+            engines: Vec::new(),
+            gates: Vec::new(),
+            discover: yes(),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One device.

@@ -5,6 +5,8 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | [`engines`] | programs that give memory back when asked through their own interface |
+//! | [`gate`] | a port in front of an engine's, which holds requests until there is room |
 //! | [`wire`] | every JSON type that leaves or enters the daemon |
 //! | [`broker`] | which lease is which grant, whose it is, who has to hear of what; no I/O |
 //! | [`truth`] | what drivers say of each device and each process |
@@ -22,7 +24,9 @@ pub mod broker;
 pub mod client;
 pub mod config;
 mod dashboard;
+pub mod engines;
 pub mod folder;
+pub mod gate;
 pub mod process;
 pub mod server;
 pub mod size;

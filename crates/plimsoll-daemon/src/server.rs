@@ -32,6 +32,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 
 use crate::broker::{Broker, Settings};
+use crate::engines::keeper::{self, EngineOptions, StartError};
 use crate::folder::{self, Folder, FolderError};
 use crate::process::Process;
 use crate::store::{EventFile, Journal};
@@ -61,6 +62,8 @@ pub struct ServeOptions {
     pub sources: Vec<Box<dyn Truth>>,
     /// How often they are asked if nobody waits.
     pub period: Duration,
+    /// Engines that give memory back, and gates before them.
+    pub engines: EngineOptions,
 }
 
 impl std::fmt::Debug for ServeOptions {
@@ -82,6 +85,8 @@ pub struct Ready {
     pub devices: usize,
     /// How many leases it took over.
     pub adopted: usize,
+    /// Where gates listen, and before which engine.
+    pub gates: Vec<(SocketAddr, String)>,
 }
 
 /// Why the daemon cannot serve.
@@ -102,6 +107,9 @@ pub enum ServeError {
     /// HTTP is for this machine alone.
     #[error("{0} is not an address of this machine alone; serve HTTP on 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
+    /// Engines or gates are not as they should be.
+    #[error(transparent)]
+    Engines(#[from] StartError),
 }
 
 fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> ServeError {
@@ -147,15 +155,17 @@ async fn run(options: ServeOptions, on_ready: impl FnOnce(&Ready)) -> Result<(),
         Some(address) => Some(TcpListener::bind(address).await.map_err(failed(format!("serve HTTP on {address}")))?),
         None => None,
     };
+    let (asks, asked) = mpsc::channel(QUEUE);
+    let handle = Handle::new(asks);
+    let keepers = keeper::start(&handle, options.engines, Some(folder.file("engines.json"))).await?;
     let ready = Ready {
         socket: options.socket.clone(),
+        gates: keepers.gates.iter().map(|(address, engine, _)| (*address, engine.clone())).collect(),
         http: http.as_ref().and_then(|listener| listener.local_addr().ok()),
         token: folder.file("token"),
         devices: actor.devices(),
         adopted: actor.leases(),
     };
-    let (asks, asked) = mpsc::channel(QUEUE);
-    let handle = Handle::new(asks);
     tokio::spawn(socket::accept(socket, handle.clone()));
     if let (Some(listener), Some(address)) = (http, ready.http) {
         tokio::spawn(http::accept(listener, http::Site::new(handle, token, address)));

@@ -29,6 +29,7 @@ mod recall;
 mod rise;
 mod steps;
 mod strangers;
+mod take_in;
 mod wait;
 
 pub(super) use book::Grants;

@@ -141,8 +141,11 @@ impl Broker {
         };
         let text = format!("{} is refused: {why}", lease.request.name);
         self.note(now, About::lease("refused", id, &lease, text));
-        if let Owner::Client(client) = lease.owner {
-            self.effects.push(Effect::Tell { client, say: Say::Refused { lease: Some(id), why } });
+        let say = Say::Refused { lease: Some(id), why };
+        match lease.owner {
+            Owner::Client(client) => self.effects.push(Effect::Tell { client, say }),
+            Owner::Engine(engine) => self.effects.push(Effect::TellEngine { engine, say }),
+            Owner::Http | Owner::Process { .. } => {}
         }
     }
 
@@ -151,11 +154,8 @@ impl Broker {
         let Some(lease) = self.leases.get(&id) else { return };
         match (&lease.owner, say) {
             (Owner::Client(client), say) => self.effects.push(Effect::Tell { client: *client, say }),
-            (Owner::Engine(engine), Say::Recall(recall)) => {
-                self.effects.push(Effect::AskEngine { engine: engine.clone(), recall });
-            }
-            (Owner::Engine(engine), Say::MayRise { lease, rung }) => {
-                self.effects.push(Effect::EngineMayRise { engine: engine.clone(), lease, rung });
+            (Owner::Engine(engine), say) => {
+                self.effects.push(Effect::TellEngine { engine: engine.clone(), say });
             }
             // Over HTTP it is read from the lease's status.
             _ => {}

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::Moment;
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::stream::Streams;
 use super::{Clock, FIRST_READING, Readings};
 use crate::broker::{Asker, Broker, ClientId, Effect, StoredLease};
+use crate::engines::keeper::News;
 use crate::folder::random_hex;
 use crate::process::Process;
 use crate::store::{EventFile, Journal};
@@ -70,6 +72,13 @@ pub enum Ask {
     },
     /// Somebody reads server-sent events.
     Stream(mpsc::Sender<Arc<str>>),
+    /// Somebody looks after an engine, and hears of its leases.
+    Engine {
+        /// Its name.
+        name: String,
+        /// Where its keeper hears.
+        news: SyncSender<News>,
+    },
     /// Anything else.
     With(Box<dyn FnOnce(&mut Broker, Moment) -> Deliver + Send>),
 }
@@ -104,6 +113,14 @@ impl Handle {
         self.asks.send(ask).await.map_err(|_| Busy)
     }
 
+    /// [`Self::send`] for a thread of its own, which it blocks.
+    ///
+    /// # Errors
+    /// The daemon is ending.
+    pub fn send_blocking(&self, ask: Ask) -> Result<(), Busy> {
+        self.asks.blocking_send(ask).map_err(|_| Busy)
+    }
+
     /// Does something with the broker, and waits for what comes of it.
     ///
     /// # Errors
@@ -120,6 +137,23 @@ impl Handle {
         self.send(Ask::With(Box::new(ask))).await?;
         told.await.map_err(|_| Busy)
     }
+
+    /// [`Self::with`] for a thread of its own, which it blocks.
+    ///
+    /// # Errors
+    /// The daemon is ending.
+    pub fn with_blocking<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut Broker, Moment) -> T + Send + 'static,
+    ) -> Result<T, Busy> {
+        let (tell, told) = oneshot::channel();
+        let ask = move |broker: &mut Broker, now: Moment| -> Deliver {
+            let answer = ask(broker, now);
+            Box::new(move || drop(tell.send(answer)))
+        };
+        self.send_blocking(Ask::With(Box::new(ask)))?;
+        told.blocking_recv().map_err(|_| Busy)
+    }
 }
 
 pub(super) struct Actor {
@@ -133,6 +167,7 @@ pub(super) struct Actor {
     /// Connections that want to hear of events, and the last that each knows.
     followers: BTreeMap<ClientId, u64>,
     streams: Streams,
+    engines: BTreeMap<String, SyncSender<News>>,
     answers: Vec<(ClientId, Say)>,
     deliveries: Vec<Deliver>,
     /// Which of the watched processes is looked at next.
@@ -158,6 +193,7 @@ impl Actor {
             connections: BTreeMap::new(),
             followers: BTreeMap::new(),
             streams: Streams::default(),
+            engines: BTreeMap::new(),
             answers: Vec::new(),
             deliveries: Vec::new(),
             watch_at: 0,
@@ -242,6 +278,7 @@ impl Actor {
             Ask::Wrong { client, message } => self.answers.push((client, Say::Error { message })),
             Ask::Gone { client } => self.forget(now, client),
             Ask::Stream(reader) => self.streams.add(reader, &self.broker, now),
+            Ask::Engine { name, news } => drop(self.engines.insert(name, news)),
             Ask::With(ask) => {
                 let deliver = ask(&mut self.broker, now);
                 self.deliveries.push(deliver);
@@ -384,7 +421,14 @@ impl Actor {
                     self.broker.warn(self.clock.now(), "stop", Some(warning));
                 }
             }
-            Effect::AskEngine { .. } | Effect::EngineMayRise { .. } => {}
+            Effect::TellEngine { engine, say } => self.tell_engine(&engine, say),
+        }
+    }
+
+    /// A keeper that does not read what it is told asks how things stand by itself.
+    fn tell_engine(&mut self, engine: &str, say: Say) {
+        if let Some(keeper) = self.engines.get(engine) {
+            let _ = keeper.try_send(News::Say(say));
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::client::Client;
+use plimsoll_daemon::engines::keeper::EngineOptions;
 use plimsoll_daemon::server::{ServeOptions, serve};
 use plimsoll_daemon::truth::scripted::Scripted;
 use plimsoll_daemon::wire::{Granted, LeaseRequest, Request, Rung, Say, State};
@@ -54,6 +55,7 @@ fn daemon(folder: &Path) {
         settings,
         sources,
         period: Duration::from_millis(200),
+        engines: EngineOptions::default(),
     };
     serve(options, |ready| {
         let address = ready.http.map_or_else(String::new, |address| address.to_string());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use plimsoll_core::{Bytes, GrantKind, Priority, SharePolicy};
+use plimsoll_daemon::engines::config::ShortGate;
 use plimsoll_daemon::wire::{Kind, Urgency};
 
 /// Where the daemon is.
@@ -37,6 +38,9 @@ pub(crate) struct ServeArgs {
     /// Who gives way when there is less than all want: fixed, adaptive, llm-first, diffusion-first, balanced
     #[arg(long, value_name = "NAME")]
     pub(super) policy: Option<SharePolicy>,
+    /// A port before an engine's that holds requests until there is room: 11435=ollama:11434; may be given several times
+    #[arg(long, value_name = "PORT=ENGINE[:PORT]")]
+    pub(super) gate: Vec<ShortGate>,
 }
 
 const SERVE_EXAMPLES: &str = "\

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::config::Config;
+use plimsoll_daemon::engines::config::ConfigError;
+use plimsoll_daemon::engines::keeper::EngineOptions;
 use plimsoll_daemon::server::{Ready, ServeOptions, serve};
 use plimsoll_daemon::truth::scripted::Scripted;
 use plimsoll_daemon::truth::{Truth, sources};
@@ -40,8 +42,15 @@ pub(crate) fn run(args: &ServeArgs) -> Ended {
         settings: settings(args, &config),
         sources,
         period: PERIOD,
+        engines: engines(args, config).map_err(Stop::failed)?,
     };
     serve(options, show).map_err(Stop::failed)
+}
+
+fn engines(args: &ServeArgs, config: Config) -> Result<EngineOptions, ConfigError> {
+    let Config { mut engines, mut gates, discover, .. } = config;
+    args.gate.iter().try_for_each(|gate| gate.join(&mut engines, &mut gates))?;
+    Ok(EngineOptions { engines, gates, discover })
 }
 
 fn settings(args: &ServeArgs, config: &Config) -> Settings {
@@ -61,6 +70,9 @@ fn show(ready: &Ready) {
     if let Some(address) = ready.http {
         output::aside(format_args!("  dashboard  http://{address}"));
         output::aside(format_args!("  token      {}", ready.token.display()));
+    }
+    for (address, engine) in &ready.gates {
+        output::aside(format_args!("  gate       http://{address} before {engine}"));
     }
     if ready.adopted > 0 {
         output::aside(format_args!("  {} leases of an earlier daemon go on", ready.adopted));

@@ -26,11 +26,7 @@ impl<H: Host> Scheduler<H> {
             let returned = self.returned_before_reading(device, Some(owner));
             self.free_receding(now, device, returned - still_used, Some(owner));
         }
-        let granted_in_use = |owner: GrantOwner| {
-            let receding = self.grants.receding.iter().filter(|each| each.device == device && each.owner == owner);
-            let receding: Bytes = receding.map(|each| self.ledger.held(each.lease, device)).sum();
-            uses(owner).min(self.held_by(owner, device) + receding)
-        };
+        let granted_in_use = |owner: GrantOwner| uses(owner).min(self.promised_to(owner, device));
         let in_use = self.owners_outside(device).into_iter().map(granted_in_use).sum();
         self.grants.outsiders[device.index()].read_in_parts(memory, in_use)
     }
@@ -42,6 +38,12 @@ impl<H: Host> Scheduler<H> {
         let receding = self.grants.receding.iter().map(|each| (each.owner, each.lease));
         let all = held.chain(receding).filter(|(owner, lease)| owner.is_outside() && on_it(*lease));
         all.map(|(owner, _)| owner).collect()
+    }
+
+    /// What an owner holds of a device, with what it gave back and nobody knows to be free.
+    pub(super) fn promised_to(&self, owner: GrantOwner, device: DeviceId) -> Bytes {
+        let receding = self.grants.receding.iter().filter(|each| each.device == device && each.owner == owner);
+        self.held_by(owner, device) + receding.map(|each| self.ledger.held(each.lease, device)).sum::<Bytes>()
     }
 
     fn held_by(&self, owner: GrantOwner, device: DeviceId) -> Bytes {

@@ -37,8 +37,19 @@ impl Outsiders {
     }
 
     /// What programs use of what they were granted.
-    fn granted_in_use(&self) -> Bytes {
+    pub(super) fn granted_in_use(&self) -> Bytes {
         self.others - self.strangers
+    }
+
+    /// So much of what strangers hold is a program's that is about to be promised it.
+    pub(super) fn with_less_strangers(self, bytes: Bytes) -> Self {
+        Self { strangers: self.strangers - bytes, granted: self.granted + bytes, ..self }
+    }
+
+    /// So much of what programs use is no longer promised to any of them.
+    pub(super) fn with_more_strangers(self, bytes: Bytes) -> Self {
+        let strangers = (self.strangers + bytes).min(self.others);
+        Self { strangers, granted: self.granted - bytes, ..self }
     }
 
     /// What programs without a grant hold.
@@ -87,7 +98,7 @@ impl Outsiders {
     }
 
     /// The reading as the line is to be drawn by: what programs use of what they were granted is promised already.
-    fn for_the_line(&self) -> Memory {
+    pub(super) fn for_the_line(&self) -> Memory {
         Memory { free: self.memory.free + self.granted_in_use(), ..self.memory }
     }
 }

@@ -9,6 +9,7 @@ mod recalls;
 mod rising;
 mod sharing;
 mod strangers;
+mod taken_in;
 mod waiting;
 mod why;
 

@@ -1,0 +1,86 @@
+//! Takes in: a program that uses memory without having asked is given a grant for it, so that it can be asked to give it
+//! back. What it uses was strangers' until then, and is promised from then on: the line rises by as much as is promised.
+//! Never gives anybody else a chance at those bytes in between.
+//! Invariant: what is promised and what strangers hold is the same sum before and after.
+
+use super::super::{Host, Scheduler};
+use super::book::WaitTerms;
+use crate::arbiter;
+use crate::event::{GrantEdge, GrantEnd, What};
+use crate::grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantSpec};
+use crate::{Bytes, DeviceId, Moment, Nanos};
+
+impl<H: Host> Scheduler<H> {
+    /// What of a program's use of a device could be promised if it were taken in, with all that it holds now in one grant.
+    pub fn room_to_take_in(&self, device: DeviceId, program: u64, used: Bytes) -> Bytes {
+        let own = self.promised_to(GrantOwner::Program(program), device);
+        let memory = self.grants.outsiders[device.index()].with_less_strangers(used - used.min(own)).for_the_line();
+        let line = self.device(device).spec.margin.line(memory);
+        used.min(line - (self.ledger.promised(device) - own))
+    }
+
+    /// Gives a program a grant for what the driver says it uses of a device, instead of all grants that it has. The first
+    /// rung of its ladder, on this device alone, is what it holds.
+    ///
+    /// # Errors
+    /// Why it cannot: it does not fit beside what others were promised, or its ladder is none. Then nothing has changed.
+    pub fn take_in(
+        &mut self,
+        now: Moment,
+        spec: GrantSpec,
+        device: DeviceId,
+        used: Bytes,
+    ) -> Result<GrantId, GrantError> {
+        self.may_request(&spec)?;
+        let (rungs, limit) = (spec.ladder.len(), GrantSpec::RUNGS_MAX);
+        let GrantOwner::Program(program) = spec.owner else { return Err(GrantError::BadLadder { rungs, limit }) };
+        let portions = spec.ladder.first().map(|rung| rung.portions());
+        let Some(&[(on, bytes)]) = portions else { return Err(GrantError::BadLadder { rungs, limit }) };
+        if on != device || bytes > self.room_to_take_in(device, program, used) {
+            return Err(GrantError::BadLadder { rungs, limit });
+        }
+        self.forget_grants_of(now, device, program, bytes.min(used));
+        let held = spec.ladder[0].portions().to_vec();
+        let lease = self.ledger.reserve_all(&held, Self::holder_of(spec.owner)).map_err(GrantError::NotInTime)?;
+        let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
+        let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now };
+        let owner = spec.owner;
+        let id = self.grants.enter(spec, terms);
+        self.grants.change(id, |grant| {
+            (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(0), Some(lease));
+            (grant.stays_until, grant.spares_batches_until) = (None, None);
+        });
+        self.things_changed();
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: 0, bytes } });
+        self.memory_freed(now);
+        Ok(id)
+    }
+
+    /// All grants of a program are over, and `promised` of what it uses is about to be promised again.
+    fn forget_grants_of(&mut self, now: Moment, device: DeviceId, program: u64, promised: Bytes) {
+        let owner = GrantOwner::Program(program);
+        let was_counted =
+            self.grants.outsiders[device.index()].granted_in_use().min(self.promised_to(owner, device));
+        let ids: Vec<GrantId> = self.those(|grant| grant.spec.owner == owner && grant.phase != GrantPhase::Waiting);
+        for id in ids {
+            while let Some(at) = self.grants.receding.iter().position(|each| each.grant == id) {
+                let each = self.grants.receding.remove(at);
+                self.give_back(each.lease);
+            }
+            if let Some(lease) = self.grants.change(id, |grant| grant.lease.take()).flatten() {
+                self.give_back(lease);
+            }
+            self.end_grant(now, id, GrantEnd::Returned);
+        }
+        let own = self.ledger.promised(device) - self.ledger.programs(device);
+        let outsiders = &mut self.grants.outsiders[device.index()];
+        *outsiders = match promised > was_counted {
+            true => outsiders.with_less_strangers(promised - was_counted),
+            false => outsiders.with_more_strangers(was_counted - promised),
+        };
+        let memory = outsiders.for_the_line();
+        let (line, ceiling) = self.device_mut(device).line_after(memory, own);
+        self.ledger.set_line(device, line, ceiling);
+    }
+}
