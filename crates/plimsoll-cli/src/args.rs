@@ -11,6 +11,8 @@ use crate::commands::frames;
 use crate::commands::pack;
 #[cfg(feature = "score")]
 use crate::commands::score;
+#[cfg(all(unix, feature = "serve"))]
+use crate::commands::top;
 use crate::commands::{bench, completions, devices, profile, sim};
 use crate::machine_args::MachineArgs;
 
@@ -38,6 +40,8 @@ pub(crate) enum Command {
     #[cfg(feature = "array")]
     #[command(subcommand)]
     Array(array::Command),
+    #[cfg(all(unix, feature = "serve"))]
+    Top(top::Args),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]

@@ -29,6 +29,8 @@ use commands::frames;
 use commands::pack;
 #[cfg(feature = "score")]
 use commands::score;
+#[cfg(all(unix, feature = "serve"))]
+use commands::top;
 use commands::{bench, completions, devices, profile, sim};
 
 fn main() -> ExitCode {
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
         Command::Unpack(args) => pack::unpack(args, &cli.machine),
         #[cfg(feature = "array")]
         Command::Array(command) => array::run(command, &cli.machine),
+        #[cfg(all(unix, feature = "serve"))]
+        Command::Top(args) => top::run(args),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

@@ -92,6 +92,11 @@ pub enum GrantEdge {
     },
     /// The time of its recall is over, and its owner has not stepped down.
     Overdue,
+    /// Its owner has not left in time and is to be stopped.
+    Stop {
+        /// When it should be gone.
+        until: Moment,
+    },
     /// Its owner is on another rung.
     Stepped {
         /// Which rung.

@@ -4,9 +4,11 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::names::{self, UnknownNameError};
+use crate::sharing;
 use crate::{Bytes, DeviceId, Moment, Nanos, Priority, Quality, SequenceId, ShortfallError};
 
 /// A grant. Its number is never used again.
@@ -49,6 +51,48 @@ impl fmt::Display for GrantOwner {
     }
 }
 
+/// What a grant's owner does with it: how far its quality may be lowered, how long it waits, who gives way to whom.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GrantKind {
+    /// A language model that answers.
+    Llm,
+    /// Makes images.
+    Image,
+    /// Makes videos.
+    Video,
+    /// Works through many items of which none is waited for.
+    Batch,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl GrantKind {
+    /// Every kind, and what it is called.
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("llm", Self::Llm),
+        ("image", Self::Image),
+        ("video", Self::Video),
+        ("batch", Self::Batch),
+        ("other", Self::Other),
+    ];
+}
+
+impl fmt::Display for GrantKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(names::name_of(&Self::NAMES, *self))
+    }
+}
+
+impl std::str::FromStr for GrantKind {
+    type Err = UnknownNameError;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
+        names::parse("kind", &Self::NAMES, text)
+    }
+}
+
 /// Bytes on devices: one entry a device, in the order of devices, none of them empty.
 pub type Portions = SmallVec<[(DeviceId, Bytes); 2]>;
 
@@ -58,18 +102,27 @@ pub struct GrantRung {
     portions: Portions,
     /// How good what its owner does on this rung is.
     pub quality: Quality,
+    /// What it costs the owner to go to this rung from another one: unloading, loading, warming up.
+    pub switch_cost: Nanos,
 }
 
 impl GrantRung {
     /// A full-quality rung that needs all of these bytes at once. Entries of one device add up.
     pub fn new(portions: &[(DeviceId, Bytes)]) -> Self {
-        Self { portions: summed(portions), quality: Quality::FULL }
+        Self { portions: summed(portions), quality: Quality::FULL, switch_cost: Nanos::ZERO }
     }
 
     /// The same rung with another quality.
     #[must_use]
     pub fn with_quality(mut self, quality: Quality) -> Self {
         self.quality = quality;
+        self
+    }
+
+    /// The same rung, to which it takes its owner so long to go.
+    #[must_use]
+    pub fn with_switch_cost(mut self, cost: Nanos) -> Self {
+        self.switch_cost = cost;
         self
     }
 
@@ -99,6 +152,17 @@ pub struct GrantSpec {
     pub patience: Nanos,
     /// Whether its owner wants to hear when a better rung fits again.
     pub may_rise: bool,
+    /// Whether its owner stays on the devices that it is given first: its ladder then keeps only the rungs there, and rungs
+    /// are counted among those from then on.
+    pub stays: bool,
+    /// What its owner does with it.
+    pub kind: GrantKind,
+    /// Whether it is never asked to step down or to leave, by anybody.
+    pub pinned: bool,
+    /// Whether its owner may be stopped if it neither steps down nor leaves when it has to.
+    pub may_be_stopped: bool,
+    /// The quality that its owner wants if there is memory for it.
+    pub quality_target: Quality,
 }
 
 impl GrantSpec {
@@ -107,8 +171,27 @@ impl GrantSpec {
 
     /// A grant of normal priority that waits as long as it takes and does not ask to rise.
     pub fn new(owner: GrantOwner, ladder: Vec<GrantRung>) -> Self {
-        let (priority, deadline) = (Priority::default(), None);
-        Self { owner, ladder, priority, deadline, patience: Nanos::MAX, may_rise: false }
+        Self {
+            owner,
+            ladder,
+            priority: Priority::default(),
+            deadline: None,
+            patience: Nanos::MAX,
+            may_rise: false,
+            stays: false,
+            kind: GrantKind::default(),
+            pinned: false,
+            may_be_stopped: false,
+            quality_target: Quality::FULL,
+        }
+    }
+
+    /// The same, for one that waits as long as its owner says, or as is usual for its kind and priority
+    /// ([`sharing::patience`]).
+    #[must_use]
+    pub fn with_patience(mut self, said: Option<Nanos>) -> Self {
+        self.patience = said.unwrap_or_else(|| sharing::patience(self.kind, self.priority));
+        self
     }
 }
 
@@ -166,6 +249,9 @@ pub enum StepError {
     /// The bytes that the rung needs more are not to be had now.
     #[error("{0}")]
     DoesNotFit(ShortfallError),
+    /// It is pinned: nobody may ask for it. Unpin it first.
+    #[error("this grant is pinned; unpin it first")]
+    Pinned,
 }
 
 /// Where a grant is in its life. One that is free is no longer known.
@@ -199,6 +285,61 @@ pub struct GrantStatus {
     pub promised: Portions,
     /// What its owner has given back and nobody knows to be free yet.
     pub returning: Portions,
+    /// What its owner does with it.
+    pub kind: GrantKind,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Whether nobody may ask for it.
+    pub pinned: bool,
+    /// Whether the time of its recall is over.
+    pub overdue: bool,
+    /// Whether its owner is being stopped.
+    pub stopping: bool,
+    /// Items that its batch still has to do.
+    pub items_left: u32,
+}
+
+/// Why a grant still waits.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// This one stands before it and waits for the same device.
+    Behind(GrantId),
+    /// Tasks hold what it needs: it comes back as they end.
+    Runs,
+    /// Owners were asked for it, or have given it back without anybody knowing it to be free.
+    ComingBack,
+    /// Grants hold it that need not step down for this one.
+    Grants,
+    /// Programs without a grant hold it.
+    Strangers,
+}
+
+/// A grant that waits, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantWait {
+    /// How many stand before it.
+    pub before: usize,
+    /// Why it is not given.
+    pub reason: WaitReason,
+    /// The device that it waits for.
+    pub device: DeviceId,
+    /// What it needs there at the least.
+    pub wanted: Bytes,
+    /// What is free there.
+    pub free: Bytes,
+    /// What programs without a grant hold there.
+    pub strangers: Bytes,
+    /// Who holds most there by a grant, at most [`GrantWait::HOLDERS_MAX`] of them, the most first.
+    pub holders: Vec<(GrantId, Bytes)>,
+    /// When the last of what was asked for there is due; `None` if nothing was, or if nobody can tell.
+    pub expected: Option<Moment>,
+    /// When it is refused if it still waits.
+    pub until: Option<Moment>,
+}
+
+impl GrantWait {
+    /// Holders that are named: enough to see whom to ask.
+    pub const HOLDERS_MAX: usize = 8;
 }
 
 /// One entry a device, in the order of devices: two grants that want the same devices ask for them in the same order.

@@ -17,6 +17,7 @@ mod ids;
 pub mod ledger;
 pub mod line;
 pub mod lookahead;
+mod names;
 pub mod profile;
 mod queue;
 pub mod residency;
@@ -24,6 +25,7 @@ pub mod rng;
 mod rung;
 pub mod scheduler;
 mod sessions;
+pub mod sharing;
 pub mod staged;
 pub mod stats;
 pub mod task;
@@ -33,11 +35,16 @@ pub mod window;
 
 pub use error::{Attempt, Refusal, Setback, SubmitErrorKind, TaskError};
 pub use fault::{Cause, Fault, MemoryMoment, Remedy};
-pub use grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec, GrantStatus, StepError};
+pub use grant::{
+    GrantError, GrantId, GrantKind, GrantOwner, GrantPhase, GrantRung, GrantSpec, GrantStatus, GrantWait, StepError,
+    WaitReason,
+};
 pub use health::Ailment;
 pub use ids::{ContentKey, DeviceId, DeviceSet, SequenceId, SessionId, TaskId, ValueId, WorkloadId};
 pub use ledger::ShortfallError;
+pub use names::UnknownNameError;
 pub use rung::{DeviceKind, Footprint, Ladder, Place, Rung};
 pub use scheduler::Scheduler;
+pub use sharing::{Pressure, PressureLevel, SharePolicy, Sharing};
 pub use task::{Priority, TaskSpec};
 pub use units::{Bytes, Moment, Nanos, ParseBytesError, Quality, UnixSeconds};

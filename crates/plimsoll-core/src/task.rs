@@ -1,9 +1,12 @@
 //! What the caller says of a task, and the table of tasks that are not yet settled.
 //! Never looks into a task's payload.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::names::{self, UnknownNameError};
 use crate::{Bytes, ContentKey, DeviceSet, Ladder, Moment, Quality, SequenceId, TaskId, ValueId, WorkloadId};
 
 /// How urgent a task is.
@@ -18,6 +21,7 @@ pub enum Priority {
     #[default]
     Normal,
     /// Someone is waiting for it.
+    #[serde(alias = "user-facing")]
     High,
     /// Before everything else, however long that has waited.
     Critical,
@@ -28,6 +32,16 @@ impl Priority {
     pub const LEVELS: usize = 5;
     /// Someone is waiting for it: another name for [`Priority::High`].
     pub const USER_FACING: Self = Self::High;
+
+    /// Every name of a priority; of two names for one, the first is what it is called.
+    pub const NAMES: [(&'static str, Self); 6] = [
+        ("background", Self::Background),
+        ("low", Self::Low),
+        ("normal", Self::Normal),
+        ("high", Self::High),
+        ("critical", Self::Critical),
+        ("user-facing", Self::USER_FACING),
+    ];
 
     /// The priority of a level; the highest for what is beyond.
     pub fn of_level(level: u8) -> Self {
@@ -43,6 +57,20 @@ impl Priority {
     /// 0 for the lowest.
     pub fn level(self) -> usize {
         self as usize
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(names::name_of(&Self::NAMES, *self))
+    }
+}
+
+impl std::str::FromStr for Priority {
+    type Err = UnknownNameError;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
+        names::parse("priority", &Self::NAMES, text)
     }
 }
 

@@ -6,5 +6,21 @@
 //! | module | owns |
 //! |---|---|
 //! | [`wire`] | every JSON type that leaves or enters the daemon |
+//! | [`broker`] | which lease is which grant, whose it is, who has to hear of what; no I/O |
+//! | [`truth`] | what drivers say of each device and each process |
+//! | [`server`] | the daemon as it runs: socket, HTTP, the task that owns the broker |
+//! | [`store`] | its books on disk: leases for the next daemon, events |
+//! | [`folder`] | where all that lies, and who may look |
+//! | [`process`] | who is alive, and how one is stopped |
+//! | [`client`] | a client that blocks |
+//! | `dashboard` | the page that shows it |
 
+pub mod broker;
+pub mod client;
+mod dashboard;
+pub mod folder;
+pub mod process;
+pub mod server;
+pub mod store;
+pub mod truth;
 pub mod wire;

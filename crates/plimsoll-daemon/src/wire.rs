@@ -133,6 +133,21 @@ pub enum Request {
         /// Which.
         lease: LeaseId,
     },
+    /// The process that uses the lease from now on: one of the same user. The lease lives as long as it does, even if
+    /// this connection ends.
+    Attach {
+        /// Which.
+        lease: LeaseId,
+        /// Its process.
+        pid: u32,
+    },
+    /// A lease that another connection was given, after that one or the daemon has gone.
+    Claim {
+        /// Which.
+        lease: LeaseId,
+        /// What came with it in [`Granted`].
+        secret: String,
+    },
     /// Its owner is alive.
     Heartbeat {
         /// Which.
@@ -211,6 +226,17 @@ pub enum Say {
         /// Of its ladder.
         rung: usize,
     },
+    /// The holder uses more than it was promised: what is beyond counts as a stranger's, and lowers the line.
+    Over {
+        /// Which.
+        lease: LeaseId,
+        /// Where.
+        device: String,
+        /// Bytes promised there.
+        promised: u64,
+        /// Bytes in use there, by the driver's word.
+        used: u64,
+    },
     /// The lease is over, and not because its owner gave it back.
     Ended {
         /// Which.
@@ -265,6 +291,9 @@ pub struct Granted {
     /// Set for the programs that are to use them, for example `CUDA_VISIBLE_DEVICES`.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
+    /// What a new connection claims the lease with.
+    #[serde(default)]
+    pub secret: String,
 }
 
 /// How far a holder has been asked to go.
@@ -453,7 +482,7 @@ pub struct Event {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// `asked`, `queued`, `granted`, `recalled`, `stepped`, `overdue`, `stopped`, `returned`, `verified`, `not-freed`,
-    /// `refused`, `ended`, `adopted`, `stranger`, `engine`, `restarted`, `warning`.
+    /// `refused`, `ended`, `adopted`, `over`, `stranger`, `engine`, `restarted`, `warning`.
     pub what: String,
     /// Which lease.
     pub lease: Option<LeaseId>,

@@ -144,7 +144,8 @@ impl Builder {
 
     /// How long the owner of a grant has to step down when something more urgent needs its bytes; 10 s unless set.
     pub fn recall_within(mut self, span: Duration) -> Self {
-        self.config.recall_within = span.into();
+        let sharing = &mut self.config.sharing;
+        (sharing.step_within, sharing.leave_within) = (span.into(), span.into());
         self
     }
 

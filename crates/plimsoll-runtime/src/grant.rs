@@ -315,7 +315,8 @@ pub(crate) fn deliver(shared: &Shared, state: &mut State, orphans: &mut Discards
                 recalled(state, grant, recall, discards, &mut calls, orphans);
                 continue;
             }
-            GrantNews::Overdue { grant } => {
+            // Only the host of another program can stop it; an owner in this process is told once more.
+            GrantNews::Overdue { grant } | GrantNews::Stop { grant, .. } => {
                 let recall = state.mailboxes.get(&grant).and_then(|mailbox| mailbox.recall);
                 if let Some(recall) = recall {
                     let recall = Recall { overdue: true, ..recall };

@@ -28,6 +28,7 @@ mod memory;
 mod pipelines;
 mod readback;
 mod staging;
+pub mod truth;
 mod workgroup_memory;
 
 pub use device::WgpuDevice;

@@ -2,7 +2,7 @@
 //! Never counts our own buffers: that is the gauge. Says where each figure came from.
 //! Invariant: the logical devices of one card never claim, together, more than the card has.
 
-mod nvml;
+pub(crate) mod nvml;
 mod sysfs;
 #[cfg(not(target_vendor = "apple"))]
 mod vulkan_budget;

@@ -16,6 +16,10 @@ use plimsoll_runtime::{Device, DeviceFacts, Nature};
 
 use crate::gpus::{self, FoundGpu, discover};
 
+/// What drivers say of cards' memory, without opening one.
+#[cfg(feature = "gpu")]
+pub use plimsoll_wgpu::truth;
+
 pub use memory_limit::{MemoryLimit, ParseMemoryLimitError};
 pub use name::{DeviceName, ParseDeviceNameError};
 pub use options::{GpuUse, MEMORY_LIMIT, MachineOptions, NO_GPU, SOFTWARE_GPU, SettingError};

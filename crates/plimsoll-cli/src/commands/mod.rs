@@ -13,3 +13,5 @@ pub(crate) mod profile;
 #[cfg(feature = "score")]
 pub(crate) mod score;
 pub(crate) mod sim;
+#[cfg(all(unix, feature = "serve"))]
+pub(crate) mod top;

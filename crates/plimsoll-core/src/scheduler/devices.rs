@@ -188,6 +188,7 @@ impl<H: Host> Scheduler<H> {
             self.memory_freed(now);
         } else {
             self.step_off_what_no_longer_fits(now, device);
+            self.yield_to_strangers(now);
             self.offer_memory_to_grants(now);
         }
     }

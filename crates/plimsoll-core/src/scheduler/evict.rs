@@ -167,7 +167,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    fn idle_bytes(&self, device: DeviceId) -> Bytes {
+    /// What would go if somebody needed its bytes.
+    pub(super) fn idle_bytes(&self, device: DeviceId) -> Bytes {
         let state = self.device(device);
         state.sessions.idle_bytes() + state.cache.idle_bytes()
     }

@@ -7,13 +7,27 @@
 //! | `grants.rs` | what may an owner do: ask, step, return? |
 //! | `book.rs` | which grants are there, and in which state? |
 //! | `give.rs` | who is given bytes, and what is kept for whom? |
+//! | `pressure.rs` | how full are devices, and what quality does that leave to whom? |
 //! | `recall.rs` | who has to step down for whom? |
+//! | `steps.rs` | how far does one of them go? |
+//! | `strangers.rs` | what if programs without a grant take what was promised? |
+//! | `rise.rs` | who may go up again? |
+//! | `control.rs` | what may be changed of a grant that is there? |
+//! | `wait.rs` | why does a grant wait? |
 //! | `outsiders.rs` | what do other programs really have, and is it free again? |
+//! | `programs.rs` | and if the driver tells them apart? which grants outlive their scheduler? |
 
 mod book;
+mod control;
 mod give;
 mod outsiders;
+mod pressure;
+mod programs;
 mod recall;
+mod rise;
+mod steps;
+mod strangers;
+mod wait;
 
 pub(super) use book::Grants;
 
@@ -29,8 +43,9 @@ use book::Receding;
 
 /// Grants at once, in whatever state: each is looked at when memory comes back, and an owner has one or a few.
 pub const GRANTS_MAX: usize = 1_024;
-/// How long a grant that stepped down is not told that it may rise: whoever made it step down may be back at once.
-const RISE_PAUSE: Nanos = Nanos::seconds(1);
+/// How many times as long as going to a rung took an owner it stays there at the least: moving takes at most a fifth of
+/// its time.
+const STAYS_PER_SWITCH: u64 = 4;
 
 /// What an owner has to hear.
 #[derive(Debug)]
@@ -60,6 +75,14 @@ pub enum GrantNews<H: Host> {
         /// Which.
         grant: GrantId,
     },
+    /// It has not left in time, and its owner said that it may be stopped: stop it. Its bytes count as free when it has
+    /// been returned, and seen to be.
+    Stop {
+        /// Which.
+        grant: GrantId,
+        /// When it should be gone.
+        until: Moment,
+    },
     /// A better rung fits now. Begin the step, if it is wanted.
     MayRise {
         /// Which.
@@ -85,7 +108,9 @@ impl<H: Host> Scheduler<H> {
         self.may_request(&spec)?;
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
         let (waits_until, owner) = (book::wait_end(now, spec.patience, spec.deadline), spec.owner);
-        let id = self.grants.enter(spec, turn, waits_until);
+        let spares_batches_until = now + self.config.sharing.batch_wait_max;
+        let terms = book::WaitTerms { asked_at: now, turn, until: waits_until, spares_batches_until };
+        let id = self.grants.enter(spec, terms);
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });
         self.give_out(now);
         if waits_until.is_some_and(|until| until <= now) && self.is_waiting(id) {
@@ -177,6 +202,12 @@ impl<H: Host> Scheduler<H> {
                 .lease
                 .map_or_else(Portions::new, |lease| self.ledger.portions(lease).iter().copied().collect()),
             returning: crate::grant::summed(&returning.collect::<Vec<_>>()),
+            kind: grant.spec.kind,
+            priority: grant.spec.priority,
+            pinned: grant.spec.pinned,
+            overdue: grant.overdue,
+            stopping: grant.stopping,
+            items_left: grant.items_left,
         })
     }
 
@@ -314,11 +345,18 @@ impl<H: Host> Scheduler<H> {
             return Err(StepError::NotReserved { device });
         }
         let is_down = grant.rung.is_some_and(|before| rung > before);
+        let has_moved = grant.rung != Some(rung);
+        let stays_until = self.stays_until(now, step);
+        let rise_pause = self.config.sharing.rise_pause;
         self.give_up_beyond(now, id, Some(rung));
         self.grants.change(id, |grant| {
             grant.rung = Some(rung);
             grant.told_to_rise = false;
-            grant.rises_from = is_down.then(|| now + RISE_PAUSE);
+            grant.rises_from = is_down.then(|| now + rise_pause);
+            if has_moved {
+                grant.stays_until = stays_until;
+            }
+            grant.fell_from = grant.fell_from.filter(|before| *before < rung);
             if let GrantPhase::Recalled { to: Some(to), .. } = grant.phase
                 && rung >= to
             {
@@ -328,6 +366,13 @@ impl<H: Host> Scheduler<H> {
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Stepped { rung: rung as u8 } });
         self.memory_freed(now);
         Ok(())
+    }
+
+    /// Until when who comes to a rung now stays there; `None` if it may be moved at once.
+    fn stays_until(&self, now: Moment, rung: &GrantRung) -> Option<Moment> {
+        let by_cost = Nanos(rung.switch_cost.0.saturating_mul(STAYS_PER_SWITCH));
+        let stays = self.config.sharing.residency_min.max(by_cost);
+        (stays > Nanos::ZERO).then(|| now + stays)
     }
 
     /// Memory came back, or somebody who was before others has gone.
@@ -358,11 +403,27 @@ impl<H: Host> Scheduler<H> {
             self.note(now, || What::Grant { grant: id, edge: GrantEdge::Overdue });
             self.grants.news.push(GrantNews::Overdue { grant: id });
         }
-        for id in self.those(|grant| grant.rises_from.is_some_and(|from| from <= now)) {
-            self.grants.change(id, |grant| grant.rises_from = None);
-        }
+        self.forget_what_has_passed(now);
         self.believe_the_driver(now);
+        self.yield_to_strangers(now);
         self.memory_freed(now);
+    }
+
+    /// Pauses that are over.
+    fn forget_what_has_passed(&mut self, now: Moment) {
+        let has_passed = |at: Option<Moment>| at.is_some_and(|at| at <= now);
+        let any_has = |grant: &book::Grant| {
+            let others = [grant.stays_until, grant.spares_batches_until, grant.fell.map(|fell| fell.until)];
+            has_passed(grant.rises_from) || others.into_iter().any(has_passed)
+        };
+        for id in self.those(any_has) {
+            self.grants.change(id, |grant| {
+                for pause in [&mut grant.rises_from, &mut grant.stays_until, &mut grant.spares_batches_until] {
+                    *pause = pause.filter(|until| *until > now);
+                }
+                grant.fell = grant.fell.filter(|fell| fell.until > now);
+            });
+        }
     }
 
     fn those(&self, are_meant: impl Fn(&book::Grant) -> bool) -> Vec<GrantId> {

@@ -75,6 +75,7 @@ use rustc_hash::FxHashMap;
 use crate::balancer::{Balancer, Strategy};
 use crate::event::{Event, What};
 use crate::ledger::Ledger;
+use crate::sharing::Sharing;
 use crate::task::TaskTable;
 use crate::{ContentKey, DeviceId, DeviceSet, Moment, Nanos, TaskError, TaskId};
 use state::{DeviceState, Run, TaskState};
@@ -107,10 +108,10 @@ pub struct Config {
     pub memory_retry_first: Nanos,
     /// How long a task waits for a device that could take it to come back before it ends with every reason.
     pub device_wait_max: Nanos,
-    /// How long the owner of a grant has to step down when something more urgent needs its bytes.
-    pub recall_within: Nanos,
     /// How long bytes that another program gave back stay promised without being seen to be free.
     pub return_wait_max: Nanos,
+    /// How holders of grants share a device when there is less than they want.
+    pub sharing: Sharing,
     /// Simulated schedules tried before a known set of tasks is committed to; 0 plans nothing ahead.
     pub lookahead: u32,
     /// Tells this scheduler's tasks from those of others in the same process; only the lowest ten bits count.
@@ -127,8 +128,8 @@ impl Default for Config {
             memory_wait_max: Nanos::seconds(30),
             memory_retry_first: crate::profile::FAILURE_WAIT_FIRST,
             device_wait_max: Nanos::seconds(60),
-            recall_within: Nanos::seconds(10),
             return_wait_max: Nanos::seconds(10),
+            sharing: Sharing::default(),
             lookahead: crate::lookahead::SIMULATIONS_DEFAULT,
             owner: 0,
             software: env!("CARGO_PKG_VERSION").to_owned(),

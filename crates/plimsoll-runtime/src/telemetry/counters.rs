@@ -201,6 +201,8 @@ pub struct GrantCounts {
     pub recalled: u64,
     /// How often one had not in time.
     pub overdue: u64,
+    /// How often one that did not leave was to be stopped.
+    pub stopped: u64,
     /// How often one went to another rung.
     pub stepped: u64,
     /// How often bytes that a program gave back were not seen to be free in time.
@@ -216,6 +218,7 @@ impl GrantCounts {
             GrantEdge::Given { .. } => &mut self.given,
             GrantEdge::Recalled { .. } => &mut self.recalled,
             GrantEdge::Overdue => &mut self.overdue,
+            GrantEdge::Stop { .. } => &mut self.stopped,
             GrantEdge::Stepped { .. } => &mut self.stepped,
             GrantEdge::Unseen { .. } => &mut self.unseen,
             GrantEdge::Ended(GrantEnd::Returned) => &mut self.returned,
@@ -421,6 +424,7 @@ mod tests {
             GrantEdge::Given { rung: 0, bytes },
             GrantEdge::Recalled { to: None, until: Moment(9) },
             GrantEdge::Overdue,
+            GrantEdge::Stop { until: Moment(9) },
             GrantEdge::Stepped { rung: 1 },
             GrantEdge::MayRise { rung: 0 },
             GrantEdge::Left,
@@ -431,7 +435,8 @@ mod tests {
         ];
         let counted = counted(&edges.map(|edge| What::Grant { grant: GrantId(3), edge })).grants;
         let (asked, given, recalled, overdue, stepped, unseen, returned) = (1, 1, 1, 1, 1, 1, 1);
-        let expected = GrantCounts { asked, given, not_given: 2, recalled, overdue, stepped, unseen, returned };
+        let expected =
+            GrantCounts { asked, given, not_given: 2, recalled, overdue, stopped: 1, stepped, unseen, returned };
         assert_eq!(counted, expected);
     }
 

@@ -11,14 +11,17 @@ use super::Figures;
 /// NVIDIA's number as a maker of PCI cards.
 const NVIDIA: u32 = 0x10de;
 
+/// One connection for the process: opening it costs milliseconds, and memory is read again and again.
+pub(crate) fn connection() -> Option<&'static Nvml> {
+    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
+    NVML.get_or_init(|| Nvml::init().ok()).as_ref()
+}
+
 pub(super) fn read(vendor: u32, bus: &str) -> Option<Figures> {
     if vendor != NVIDIA || bus.is_empty() {
         return None;
     }
-    // One connection for the process: opening it costs milliseconds, and memory is read again and again.
-    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
-    let nvml = NVML.get_or_init(|| Nvml::init().ok()).as_ref()?;
-    let memory = nvml.device_by_pci_bus_id(bus).ok()?.memory_info().ok()?;
+    let memory = connection()?.device_by_pci_bus_id(bus).ok()?.memory_info().ok()?;
     Some(Figures { capacity: Bytes(memory.total), free: Some(Bytes(memory.free)), source: "NVML" })
 }
 

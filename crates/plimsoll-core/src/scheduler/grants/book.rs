@@ -4,18 +4,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smallvec::SmallVec;
+
 use super::GrantNews;
 use super::outsiders::Outsiders;
-use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantSpec};
+use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::scheduler::Host;
+use crate::sharing;
 use crate::{Bytes, DeviceId, Moment, Nanos};
+
+/// What one grant that waits counts for at the most: more than any device has, and little enough that the sum over all
+/// grants is exact.
+const WAITED_MAX: Bytes = Bytes(1 << 50);
 
 /// One grant.
 #[derive(Debug)]
 pub(super) struct Grant {
     pub(super) spec: GrantSpec,
+    pub(super) asked_at: Moment,
     /// Its place among those that wait: see [`crate::arbiter`].
     pub(super) turn: Moment,
     /// When it is refused if it still waits.
@@ -31,6 +39,28 @@ pub(super) struct Grant {
     pub(super) told_to_rise: bool,
     /// It stepped down a moment ago: until then it is not told that it may rise.
     pub(super) rises_from: Option<Moment>,
+    /// It came to its rung a moment ago: until then it stays there, unless for somebody far more urgent.
+    pub(super) stays_until: Option<Moment>,
+    /// How full its devices were when it was last made to step down, as long as that is remembered.
+    pub(super) fell: Option<Fall>,
+    /// The best rung that it had to leave for others and has not been on since.
+    pub(super) fell_from: Option<usize>,
+    /// While it waits: until then it leaves batches alone that have items left.
+    pub(super) spares_batches_until: Option<Moment>,
+    /// Its owner is being stopped.
+    pub(super) stopping: bool,
+    /// Items that its batch still has to do.
+    pub(super) items_left: u32,
+}
+
+/// What made a grant step down.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Fall {
+    /// What was held of the fullest of its devices and waited for there, as a share of the ceiling; more than 1 if it was
+    /// more than there is.
+    pub(super) share: f64,
+    /// When that is forgotten.
+    pub(super) until: Moment,
 }
 
 impl Grant {
@@ -44,6 +74,7 @@ impl Grant {
             && self.spec.may_rise
             && !self.told_to_rise
             && self.rises_from.is_none()
+            && self.stays_until.is_none()
             && self.rung.is_some_and(|rung| rung > 0)
     }
 
@@ -55,6 +86,35 @@ impl Grant {
             _ => Bytes::ZERO,
         };
         self.bytes_at(Some(rung), device).max(goes_on)
+    }
+
+    /// An owner that cannot move has no use for rungs on other devices once it is on some.
+    pub(super) fn stay_on_its_devices(&mut self) {
+        let Some(rung) = self.rung.filter(|_| self.spec.stays) else { return };
+        let devices = |rung: &GrantRung| rung.portions().iter().map(|(device, _)| *device).collect::<SmallVec<[_; 4]>>();
+        let (here, before) = (devices(&self.spec.ladder[rung]), &self.spec.ladder[..rung]);
+        self.rung = Some(before.iter().filter(|rung| devices(rung) == here).count());
+        self.spec.ladder.retain(|rung| devices(rung) == here);
+    }
+
+    /// The least that it needs of a device, on a rung of a quality that is of use; nothing if it can do without that device.
+    pub(super) fn least_on(&self, device: DeviceId) -> Bytes {
+        let minimum = sharing::quality_min(self.spec.kind);
+        let useful = self.spec.ladder.iter().filter(|rung| rung.quality >= minimum);
+        let least = useful.map(|rung| rung.on(device)).min();
+        let least = least.or_else(|| self.spec.ladder.iter().map(|rung| rung.on(device)).min());
+        least.unwrap_or_default().min(WAITED_MAX)
+    }
+
+    /// Whether it has items of a batch to do: between two of them nobody takes its bytes.
+    pub(super) fn is_within_batch(&self) -> bool {
+        self.items_left > 0
+    }
+
+    /// Whether it has less than before it had to step down, wants it back, and has items of a batch to do.
+    pub(super) fn has_fallen_within_batch(&self) -> bool {
+        let is_below = self.fell_from.is_some_and(|before| self.rung.is_some_and(|rung| rung > before));
+        self.is_within_batch() && self.spec.may_rise && self.phase == GrantPhase::Held && is_below
     }
 
     /// What one of its rungs needs of a device; nothing if it leaves.
@@ -91,6 +151,8 @@ pub(in crate::scheduler) struct Grants<H: Host> {
     pub(super) keeps: bool,
     held: usize,
     rising: usize,
+    /// The least that those who wait need of each device.
+    waited: Vec<Bytes>,
 }
 
 impl<H: Host> Default for Grants<H> {
@@ -105,6 +167,7 @@ impl<H: Host> Default for Grants<H> {
             keeps: false,
             held: 0,
             rising: 0,
+            waited: Vec::new(),
         }
     }
 }
@@ -112,32 +175,40 @@ impl<H: Host> Default for Grants<H> {
 impl<H: Host> Grants<H> {
     pub(in crate::scheduler) fn add_device(&mut self, memory: Memory) {
         self.outsiders.push(Outsiders::new(memory));
+        self.waited.push(Bytes::ZERO);
     }
 
     /// Takes a new grant in: it waits.
-    pub(super) fn enter(&mut self, spec: GrantSpec, turn: Moment, waits_until: Option<Moment>) -> GrantId {
+    pub(super) fn enter(&mut self, spec: GrantSpec, terms: WaitTerms) -> GrantId {
         self.next += 1;
         let id = GrantId(self.next);
         let grant = Grant {
             spec,
-            turn,
-            waits_until,
+            asked_at: terms.asked_at,
+            turn: terms.turn,
+            waits_until: terms.until,
             phase: GrantPhase::Waiting,
             rung: None,
             lease: None,
             overdue: false,
             told_to_rise: false,
             rises_from: None,
+            stays_until: None,
+            fell: None,
+            fell_from: None,
+            spares_batches_until: Some(terms.spares_batches_until),
+            stopping: false,
+            items_left: 0,
         };
         self.all.insert(id, grant);
-        self.waiting.insert((turn, id));
+        self.stand_in_line(id, terms.turn);
         id
     }
 
     /// Forgets a grant: its id means nothing any more.
     pub(super) fn forget(&mut self, id: GrantId) -> Option<Grant> {
+        self.step_out_of_line(id);
         let grant = self.all.remove(&id)?;
-        self.waiting.remove(&(grant.turn, id));
         self.recount();
         Some(grant)
     }
@@ -147,10 +218,37 @@ impl<H: Host> Grants<H> {
         let grant = self.all.get_mut(&id)?;
         let changed = change(grant);
         if grant.phase != GrantPhase::Waiting {
-            self.waiting.remove(&(grant.turn, id));
+            self.step_out_of_line(id);
         }
         self.recount();
         Some(changed)
+    }
+
+    /// A grant that waits has another place in line from now on.
+    pub(super) fn stand_in_line(&mut self, id: GrantId, turn: Moment) {
+        self.step_out_of_line(id);
+        let Some(grant) = self.all.get_mut(&id) else { return };
+        grant.turn = turn;
+        self.waiting.insert((turn, id));
+        for (device, waited) in (0..).map(DeviceId).zip(&mut self.waited) {
+            *waited += grant.least_on(device);
+        }
+    }
+
+    fn step_out_of_line(&mut self, id: GrantId) {
+        let Some(grant) = self.all.get(&id) else { return };
+        if self.waiting.remove(&(grant.turn, id)) {
+            for (device, waited) in (0..).map(DeviceId).zip(&mut self.waited) {
+                *waited -= grant.least_on(device);
+            }
+        }
+    }
+
+    /// The least that those who wait need of a device, one of them left out.
+    pub(super) fn waited_on(&self, device: DeviceId, without: Option<GrantId>) -> Bytes {
+        let own = without.and_then(|id| self.all.get(&id)).filter(|grant| grant.phase == GrantPhase::Waiting);
+        let own = own.map_or(Bytes::ZERO, |grant| grant.least_on(device));
+        self.waited.get(device.index()).copied().unwrap_or_default() - own
     }
 
     /// There are few grants, and they change seldom: counting anew cannot go wrong.
@@ -190,13 +288,16 @@ impl<H: Host> Grants<H> {
 
     /// When something is due next.
     pub(in crate::scheduler) fn due(&self) -> Option<Moment> {
+        let has_batches = self.all.values().any(Grant::is_within_batch);
         let each = self.all.values().flat_map(|grant| {
             let wait = grant.waits_until.filter(|_| grant.phase == GrantPhase::Waiting);
             let recall = match grant.phase {
                 GrantPhase::Recalled { until, .. } if !grant.overdue => Some(until),
                 _ => None,
             };
-            wait.into_iter().chain(recall).chain(grant.rises_from)
+            let batches = grant.spares_batches_until.filter(|_| has_batches && grant.phase == GrantPhase::Waiting);
+            let fell = grant.fell.map(|fell| fell.until);
+            wait.into_iter().chain(recall).chain(grant.rises_from).chain(grant.stays_until).chain(fell).chain(batches)
         });
         each.chain(self.receding.iter().map(|receding| receding.until)).min()
     }
@@ -209,6 +310,14 @@ impl<H: Host> Grants<H> {
     pub(super) fn get(&self, id: GrantId) -> Option<&Grant> {
         self.all.get(&id)
     }
+}
+
+/// How a grant begins to wait.
+pub(super) struct WaitTerms {
+    pub(super) asked_at: Moment,
+    pub(super) turn: Moment,
+    pub(super) until: Option<Moment>,
+    pub(super) spares_batches_until: Moment,
 }
 
 /// When a wait that begins now is over; `None` if it never is.

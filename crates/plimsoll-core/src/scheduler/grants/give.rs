@@ -10,6 +10,7 @@ use super::super::state::Phase;
 use super::super::take::LOOK;
 use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
+use super::recall::Asker;
 use crate::event::{GrantEdge, What};
 use crate::grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantRung, Portions, bytes_on};
 use crate::ledger::{Ledger, ShortfallError};
@@ -38,9 +39,7 @@ impl<H: Host> Scheduler<H> {
                 self.wakes = self.wakes.with(device);
             }
         }
-        if self.grants.waiting.is_empty() {
-            self.tell_who_may_rise(now);
-        }
+        self.tell_who_may_rise(now);
     }
 
     /// Every device that a grant could use.
@@ -49,18 +48,19 @@ impl<H: Host> Scheduler<H> {
         rungs.flat_map(|rung| rung.portions()).map(|(device, _)| *device).collect::<SmallVec<[_; 8]>>().into_iter()
     }
 
-    /// The best rung that a grant can be given now.
+    /// The best rung that a grant can be given now, of those that it should have.
     fn fitting_rung(&self, id: GrantId, taken_before: DeviceSet) -> Fitting {
         let Some(grant) = self.grants.get(id) else { return Fitting::Later };
         let (turn, owner) = (grant.turn, grant.spec.owner);
         let mut never = None;
         let mut can_ever = false;
+        let to_have = self.rungs_to_have(id, grant);
         for (at, rung) in grant.spec.ladder.iter().enumerate() {
             match self.never_fits(rung) {
                 Some(shortfall) => never = Some(shortfall),
                 None => {
                     can_ever = true;
-                    if self.fits_now(rung.portions(), owner, turn, taken_before) {
+                    if to_have.contains(at) && self.fits_now(rung.portions(), owner, turn, taken_before) {
                         return Fitting::Now(at);
                     }
                 }
@@ -103,6 +103,7 @@ impl<H: Host> Scheduler<H> {
     fn give(&mut self, now: Moment, id: GrantId, rung: usize) {
         let Some(grant) = self.grants.get(id) else { return };
         let (portions, owner) = (grant.spec.ladder[rung].portions().to_vec(), grant.spec.owner);
+        let stays_until = self.stays_until(now, &grant.spec.ladder[rung]);
         let mut discards = Discards::default();
         self.evict_for(now, &portions, &mut discards);
         let Ok(lease) = self.ledger.reserve_all(&portions, Self::holder_of(owner)) else {
@@ -110,8 +111,11 @@ impl<H: Host> Scheduler<H> {
             return self.discarded.extend(discards);
         };
         self.things_changed();
-        self.grants
-            .change(id, |grant| (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease)));
+        self.grants.change(id, |grant| {
+            (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease));
+            grant.stay_on_its_devices();
+            (grant.stays_until, grant.spares_batches_until) = (stays_until, None);
+        });
         let bytes = portions.iter().map(|(_, bytes)| *bytes).sum();
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: rung as u8, bytes } });
         self.grants.news.push(GrantNews::Granted { grant: id, rung, discards });
@@ -130,12 +134,15 @@ impl<H: Host> Scheduler<H> {
         // Nobody is troubled for somebody who does not wait.
         let waits = |grant: &&super::book::Grant| grant.waits_until.is_none_or(|until| until > now);
         let Some(grant) = self.grants.get(id).filter(waits) else { return };
-        let (turn, priority) = (grant.turn, grant.spec.priority);
-        let is_open = |rung: &&GrantRung| {
-            self.never_fits(rung).is_none() && !rung.portions().iter().any(|(device, _)| taken_before.contains(*device))
+        let (turn, to_have) = (grant.turn, self.rungs_to_have(id, grant));
+        let asker =
+            Asker::Waiter { priority: grant.spec.priority, spares_batches: grant.spares_batches_until.is_some() };
+        let is_open = |(at, rung): &(usize, &GrantRung)| {
+            let is_taken = rung.portions().iter().any(|(device, _)| taken_before.contains(*device));
+            to_have.contains(*at) && self.never_fits(rung).is_none() && !is_taken
         };
-        let open: SmallVec<[Portions; 4]> =
-            grant.spec.ladder.iter().filter(is_open).map(|rung| rung.portions().iter().copied().collect()).collect();
+        let open = grant.spec.ladder.iter().enumerate().filter(is_open);
+        let open: SmallVec<[Portions; 4]> = open.map(|(_, rung)| rung.portions().iter().copied().collect()).collect();
         if let Some(portions) = open.iter().find(|portions| self.fits_after(portions, Waits::ForRuns)) {
             return self.keep_for(turn, portions);
         }
@@ -144,7 +151,7 @@ impl<H: Host> Scheduler<H> {
             return;
         }
         for portions in &open {
-            if self.recall_for(now, priority, portions) {
+            if self.recall_for(now, asker, portions) {
                 return;
             }
         }
@@ -230,31 +237,6 @@ impl<H: Host> Scheduler<H> {
             line if wanted > line => ShortfallError::NeverFits { device, wanted, line },
             _ => self.not_now(device, wanted, self.free_for_grants(device)),
         })
-    }
-
-    /// Tells the most urgent grant that asked for it that a better rung fits, if one does.
-    fn tell_who_may_rise(&mut self, now: Moment) {
-        let wants = |(_, grant): &(&GrantId, &super::book::Grant)| grant.wants_to_rise();
-        let mut rising: Vec<_> = self
-            .grants
-            .all
-            .iter()
-            .filter(wants)
-            .map(|(id, grant)| (std::cmp::Reverse(grant.spec.priority), *id))
-            .collect();
-        rising.sort_unstable();
-        for (_, id) in rising {
-            let Some(grant) = self.grants.get(id) else { continue };
-            let (owner, above) = (grant.spec.owner, 0..grant.rung.unwrap_or(0));
-            let fits =
-                |rung: &usize| self.step_shortage(&self.more_than_held(id, *rung), owner, DeviceSet::NONE).is_none();
-            if let Some(rung) = above.into_iter().find(fits) {
-                self.grants.change(id, |grant| grant.told_to_rise = true);
-                self.note(now, || What::Grant { grant: id, edge: GrantEdge::MayRise { rung: rung as u8 } });
-                self.grants.news.push(GrantNews::MayRise { grant: id, rung });
-                return;
-            }
-        }
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::super::{Host, Scheduler};
 use crate::event::{GrantEdge, What};
-use crate::grant::GrantId;
+use crate::grant::{GrantId, GrantOwner};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::{Bytes, DeviceId, Moment};
@@ -38,6 +38,11 @@ impl Outsiders {
         self.others - self.strangers
     }
 
+    /// What programs without a grant hold.
+    pub(super) fn strangers(&self) -> Bytes {
+        self.strangers
+    }
+
     /// A new reading, while programs are promised so much; `returned` of it was given back before the reading began. Says
     /// how much of that is free.
     fn read(&mut self, memory: Memory, granted: Bytes, returned: Bytes) -> Bytes {
@@ -64,13 +69,21 @@ impl Outsiders {
         self.given_up = (self.given_up + bytes).min(self.others);
     }
 
+    /// A new reading by a driver that tells each program's use: so much of it is what programs use of what they were granted.
+    pub(super) fn read_exactly(&mut self, memory: Memory, granted_in_use: Bytes) {
+        self.memory = memory;
+        self.others = held_by_others(memory);
+        self.strangers = self.others - granted_in_use;
+        self.given_up = Bytes::ZERO;
+    }
+
     /// What is beyond the granted bytes is strangers'.
     fn redraw(&mut self, granted: Bytes) {
         self.strangers = self.strangers.max(self.others - granted);
     }
 
     /// The reading as the line is to be drawn by: what programs use of what they were granted is promised already.
-    fn for_the_line(&self) -> Memory {
+    pub(super) fn for_the_line(&self) -> Memory {
         Memory { free: self.memory.free + self.granted_in_use(), ..self.memory }
     }
 }
@@ -86,7 +99,7 @@ impl<H: Host> Scheduler<H> {
         let returned = self.returned_before_reading(device);
         let granted = self.ledger.programs(device);
         let free = self.grants.outsiders[device.index()].read(memory, granted, returned);
-        self.free_receding(now, device, free);
+        self.free_receding(now, device, free, None);
         let granted = self.ledger.programs(device);
         let outsiders = &mut self.grants.outsiders[device.index()];
         outsiders.redraw(granted);
@@ -109,12 +122,18 @@ impl<H: Host> Scheduler<H> {
         self.grants.outsiders[device.index()].granted_in_use()
     }
 
-    /// So many bytes that were given back are free: the oldest first.
-    fn free_receding(&mut self, now: Moment, device: DeviceId, mut free: Bytes) {
+    /// So many bytes that were given back, by this owner if one is named, are free: the oldest first.
+    pub(super) fn free_receding(
+        &mut self,
+        now: Moment,
+        device: DeviceId,
+        mut free: Bytes,
+        owner: Option<GrantOwner>,
+    ) {
         let mut at = 0;
         while free > Bytes::ZERO && at < self.grants.receding.len() {
             let each = self.grants.receding[at];
-            if each.device != device || !each.is_read {
+            if each.device != device || !each.is_read || owner.is_some_and(|owner| owner != each.owner) {
                 at += 1;
                 continue;
             }

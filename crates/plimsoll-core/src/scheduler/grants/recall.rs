@@ -1,15 +1,47 @@
-//! Recall: who is asked to step down, for whom, and how far: grants, and held sessions (`yielding`).
-//! Never asks anybody of equal or higher priority, and nobody if all together could not give enough.
+//! Recall: who is asked to step down, for whom: grants, and held sessions (`yielding`).
+//! Never asks anybody if all together could not give enough, and by need nobody of equal or higher priority. One that has more
+//! than is recommended for it shares with whoever waits, down to that.
 //! Invariant: the least urgent first, one rung at a time, no more than is missing.
+
+use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
 use super::super::state::Phase;
 use super::super::{Discards, Host, Scheduler};
 use super::GrantNews;
+use super::steps::Reach;
 use crate::event::{GrantEdge, What};
-use crate::grant::{GrantId, GrantPhase, Portions, StepError, bytes_on};
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, SequenceId, TaskId};
+use crate::grant::{GrantId, GrantKind, GrantPhase, Portions, StepError, bytes_on};
+use crate::sharing::SharePolicy;
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, Quality, SequenceId, TaskId};
+
+/// How many times as long as it takes to go to a rung its owner has for it at the least.
+const TIME_PER_SWITCH: u64 = 2;
+
+/// For whom holders are asked.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A grant or a task that waits.
+    Waiter {
+        priority: Priority,
+        /// Whether it leaves batches alone that have items left.
+        spares_batches: bool,
+    },
+    /// Programs without a grant, who have the bytes already.
+    Strangers,
+}
+
+/// Who is asked for how much, if the round before was not enough.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    /// Those that have more than is recommended, down to that.
+    Share,
+    /// Beside those, the less urgent, as far down as is of use to them.
+    Step,
+    /// Beside those, those far enough below, to leave.
+    Leave,
+}
 
 /// Who could step down. Among equally urgent ones sessions of our own go first: nobody has to be asked for them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,14 +51,15 @@ enum Holding {
 }
 
 /// How far somebody would have to step down.
-struct Step {
-    ask: Ask,
-    frees: Portions,
+pub(super) struct Step {
+    pub(super) ask: Ask,
+    pub(super) frees: Portions,
 }
 
-enum Ask {
+pub(super) enum Ask {
     Session(SequenceId, &'static str),
     Grant(GrantId, Option<usize>),
+    Stop(GrantId),
 }
 
 impl<H: Host> Scheduler<H> {
@@ -37,6 +70,9 @@ impl<H: Host> Scheduler<H> {
     /// Why that is no step, or where the lower rung does not fit.
     pub fn recall(&mut self, now: Moment, id: GrantId, to: Option<usize>, within: Nanos) -> Result<(), StepError> {
         let grant = self.grants.get(id).filter(|grant| grant.is_held()).ok_or(StepError::NotHeld)?;
+        if grant.spec.pinned {
+            return Err(StepError::Pinned);
+        }
         if let Some(rung) = to
             && (rung >= grant.spec.ladder.len() || self.frees(id, to).is_empty())
         {
@@ -73,14 +109,16 @@ impl<H: Host> Scheduler<H> {
             return;
         };
         let priority = state.spec.priority;
+        let short_since = state.short_since(device).unwrap_or(now);
+        let spares_batches = now.since(short_since) < self.config.sharing.batch_wait_max;
         if self.is_held_by_others(device, wanted) {
-            self.recall_for(now, priority, &[(device, wanted)]);
+            self.recall_for(now, Asker::Waiter { priority, spares_batches }, &[(device, wanted)]);
         }
     }
 
-    /// Makes who is less urgent step down until these bytes fit once our own runs have ended. Says whether they will: bytes
-    /// that are already on their way back count.
-    pub(super) fn recall_for(&mut self, now: Moment, priority: Priority, wanted: &[(DeviceId, Bytes)]) -> bool {
+    /// Makes who is less urgent, or has more than is recommended, step down until these bytes fit once our own runs have
+    /// ended. Says whether they will: bytes that are already on their way back count.
+    pub(super) fn recall_for(&mut self, now: Moment, asker: Asker, wanted: &[(DeviceId, Bytes)]) -> bool {
         let missing = wanted.iter().map(|&(device, bytes)| {
             let (line, lasting) = (self.ledger.line(device), self.ledger.lasting(device));
             (device, bytes + lasting - (line + self.coming_back(device)))
@@ -89,20 +127,56 @@ impl<H: Host> Scheduler<H> {
         if missing.is_empty() {
             return true;
         }
-        let Some(steps) = self.steps_for(priority, &missing) else { return false };
-        let within = self.config.recall_within;
+        let sharing = self.config.sharing;
+        let rounds = [
+            Some(Round::Share).filter(|_| sharing.policy != SharePolicy::Fixed),
+            Some(Round::Step).filter(|_| sharing.leave_levels > 1),
+            Some(Round::Leave),
+        ];
+        let steps = rounds.into_iter().flatten().find_map(|round| self.steps_for(asker, round, &missing).ok());
+        steps.is_some_and(|steps| self.ask_for(now, steps))
+    }
+
+    /// Asks all of them. Says whether all could be asked.
+    pub(super) fn ask_for(&mut self, now: Moment, steps: Vec<Step>) -> bool {
         let mut all_asked = true;
         for Step { ask, .. } in steps {
             all_asked &= match ask {
-                Ask::Grant(grant, to) => self.recall(now, grant, to, within).is_ok(),
+                Ask::Grant(grant, to) => self.recall_by_need(now, grant, to),
                 Ask::Session(sequence, to) => self.make_yield(now, sequence, to),
+                Ask::Stop(grant) => self.stop_owner(now, grant),
             };
         }
         all_asked
     }
 
+    fn recall_by_need(&mut self, now: Moment, id: GrantId, to: Option<usize>) -> bool {
+        let sharing = self.config.sharing;
+        let within = match (to, self.grants.get(id)) {
+            (Some(rung), Some(grant)) => {
+                let cost = grant.spec.ladder[rung].switch_cost;
+                sharing.step_within.max(Nanos(cost.0.saturating_mul(TIME_PER_SWITCH)))
+            }
+            _ => sharing.leave_within,
+        };
+        self.remember_fall(now, id);
+        self.recall(now, id, to, within).is_ok()
+    }
+
+    /// The owner of a grant that should have left is to be stopped by its host.
+    fn stop_owner(&mut self, now: Moment, id: GrantId) -> bool {
+        let until = now + self.config.sharing.stop_within;
+        let is_there = self.grants.change(id, |grant| {
+            (grant.phase, grant.overdue) = (GrantPhase::Recalled { to: None, until }, false);
+            grant.stopping = true;
+        });
+        self.note(now, || What::Grant { grant: id, edge: GrantEdge::Stop { until } });
+        self.grants.news.push(GrantNews::Stop { grant: id, until });
+        is_there.is_some()
+    }
+
     /// Bytes of a device that owners were asked for and still have time to give, or have given without anybody knowing.
-    fn coming_back(&self, device: DeviceId) -> Bytes {
+    pub(super) fn coming_back(&self, device: DeviceId) -> Bytes {
         let recalled = self.grants.all.values().filter(|grant| !grant.overdue).filter_map(|grant| match grant.phase {
             GrantPhase::Recalled { to, .. } => {
                 Some(self.ledger.held(grant.lease?, device) - grant.bytes_at(to, device))
@@ -114,7 +188,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// What a grant would give back by stepping down to a rung, or by leaving, beyond what it was asked for already.
-    fn frees(&self, id: GrantId, to: Option<usize>) -> Portions {
+    pub(super) fn frees(&self, id: GrantId, to: Option<usize>) -> Portions {
         let Some(grant) = self.grants.get(id) else { return Portions::new() };
         let held = grant.lease.map_or(&[][..], |lease| self.ledger.portions(lease));
         let asked = |device: DeviceId, held: Bytes| match grant.phase {
@@ -125,42 +199,91 @@ impl<H: Host> Scheduler<H> {
         freed.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
     }
 
-    /// Who steps down how far so that all of this comes back; nothing if it would not be enough.
-    fn steps_for(&self, priority: Priority, missing: &[(DeviceId, Bytes)]) -> Option<Vec<Step>> {
+    /// Who steps down how far so that all of this comes back.
+    ///
+    /// # Errors
+    /// The most that could be had, if that is not enough.
+    pub(super) fn steps_for(
+        &self,
+        asker: Asker,
+        round: Round,
+        missing: &[(DeviceId, Bytes)],
+    ) -> Result<Vec<Step>, Vec<Step>> {
+        if round == Round::Share && self.config.sharing.policy == SharePolicy::Balanced {
+            return self.steps_in_turns(asker, missing);
+        }
         let mut steps: Vec<Step> = Vec::new();
-        for holding in self.less_urgent(priority) {
+        for holding in self.those_to_ask(asker, round) {
             let left = left_after(missing, &steps, None);
             if left.is_empty() {
                 break;
             }
             steps.extend(match holding {
-                Holding::Grant(id) => self.step_for(id.0, &left),
-                Holding::Session(sequence) => self.session_step(sequence, &left),
+                (Holding::Grant(id), reach) => self.step_for(id.0, asker, reach, &left),
+                (Holding::Session(sequence), _) => self.session_step(sequence, &left),
             });
         }
-        if !left_after(missing, &steps, None).is_empty() {
-            return None;
-        }
-        // A later one may have given so much that an earlier one is not needed; the most urgent is spared first.
-        for at in (0..steps.len()).rev() {
-            if left_after(missing, &steps, Some(at)).is_empty() {
-                steps.remove(at);
-            }
-        }
-        Some(steps)
+        spare_who_is_not_needed(steps, missing)
     }
 
-    /// Who holds something below a priority and could still be asked: the least urgent first, among equals our own
-    /// sessions, then the youngest grant.
-    fn less_urgent(&self, priority: Priority) -> SmallVec<[Holding; 8]> {
-        let may_be_asked =
-            |grant: &super::book::Grant| grant.spec.priority < priority && grant.is_held() && !grant.overdue;
-        let all = self.grants.all.iter().filter(|(_, grant)| may_be_asked(grant));
-        let grants = all.map(|(id, grant)| (grant.spec.priority, Holding::Grant(std::cmp::Reverse(*id))));
-        let sessions = self.less_urgent_holds(priority).map(|(priority, id)| (priority, Holding::Session(id)));
+    /// Everybody who has more than is recommended goes down by one rung, those of the best quality first, then by another,
+    /// until it is enough: each gives a like part.
+    fn steps_in_turns(&self, asker: Asker, missing: &[(DeviceId, Bytes)]) -> Result<Vec<Step>, Vec<Step>> {
+        let holders = self.those_to_ask(asker, Round::Share).into_iter().filter_map(|(holding, reach)| {
+            let (Holding::Grant(id), Reach::Down(quality)) = (holding, reach) else { return None };
+            let grant = self.grants.get(id.0)?;
+            let mut ahead = self.steps_down(id.0, grant, quality);
+            ahead.retain(|step| missing.iter().any(|(device, _)| bytes_on(&step.frees, *device) > Bytes::ZERO));
+            let at = grant.spec.ladder[grant.rung?].quality;
+            Some(Turn { quality: at, ahead: ahead.into_iter().collect(), taken: None })
+        });
+        let mut turns: Vec<Turn> = holders.collect();
+        while !left_after(missing, turns.iter().filter_map(|turn| turn.taken.as_ref()), None).is_empty() {
+            let can_go = turns.iter_mut().filter(|turn| !turn.ahead.is_empty());
+            // Of equals the first, who is the least urgent.
+            let Some(next) = can_go.reduce(|best, turn| if turn.quality > best.quality { turn } else { best }) else {
+                break;
+            };
+            next.taken = next.ahead.pop_front();
+            next.quality = next.taken.as_ref().map_or(next.quality, |step| self.quality_after(step));
+        }
+        spare_who_is_not_needed(turns.into_iter().filter_map(|turn| turn.taken).collect(), missing)
+    }
+
+    fn quality_after(&self, step: &Step) -> Quality {
+        match step.ask {
+            Ask::Grant(id, Some(rung)) => {
+                self.grants.get(id).map_or(Quality::ANY, |grant| grant.spec.ladder[rung].quality)
+            }
+            _ => Quality::ANY,
+        }
+    }
+
+    /// Who could be asked in a round, and how far each would go: the least urgent first; of equals who gives way by the
+    /// policy, then whom it costs least, then our own sessions, then the youngest grant.
+    fn those_to_ask(&self, asker: Asker, round: Round) -> SmallVec<[(Holding, Reach); 8]> {
+        let policy = self.config.sharing.policy;
+        let grants = self.grants.all.iter().filter_map(|(id, grant)| {
+            let reach = self.reach(*id, grant, asker, round);
+            let place = policy.place_in_giving_way(grant.spec.kind);
+            let next = grant.rung.and_then(|rung| grant.spec.ladder.get(rung + 1));
+            let cost = next.map_or(Nanos::ZERO, |rung| rung.switch_cost);
+            let is_spared = asker == Asker::Strangers && grant.is_within_batch();
+            let order = (is_spared, grant.spec.priority, place, cost);
+            (reach != Reach::Stays).then_some((order, Holding::Grant(std::cmp::Reverse(*id)), reach))
+        });
+        let sessions = match asker {
+            Asker::Waiter { priority, .. } if round != Round::Share => Some(priority),
+            _ => None,
+        };
+        let sessions = sessions.into_iter().flat_map(|priority| self.less_urgent_holds(priority));
+        let sessions = sessions.map(|(priority, id)| {
+            let order = (false, priority, policy.place_in_giving_way(GrantKind::Other), Nanos::ZERO);
+            (order, Holding::Session(id), Reach::Leaves)
+        });
         let mut all: SmallVec<[_; 8]> = grants.chain(sessions).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, holding)| holding).collect()
+        all.sort_unstable_by_key(|(order, holding, _)| (*order, *holding));
+        all.into_iter().map(|(_, holding, reach)| (holding, reach)).collect()
     }
 
     /// How far a held session goes down; it is on one device only.
@@ -168,35 +291,39 @@ impl<H: Host> Scheduler<H> {
         let step = left.iter().find_map(|&(device, missing)| self.yield_step(sequence, device, missing))?;
         Some(Step { ask: Ask::Session(sequence, step.to), frees: [step.frees].into_iter().collect() })
     }
+}
 
-    /// How far one grant goes down, a rung at a time, until it has given what is left to give; it leaves if that is less.
-    fn step_for(&self, id: GrantId, left: &[(DeviceId, Bytes)]) -> Option<Step> {
-        let grant = self.grants.get(id)?;
-        let below = match grant.phase {
-            GrantPhase::Recalled { to, .. } => to? + 1,
-            _ => grant.rung? + 1,
-        };
-        let helps = |frees: &Portions| left.iter().any(|(device, _)| bytes_on(frees, *device) > Bytes::ZERO);
-        let is_enough = |frees: &Portions| left.iter().all(|&(device, bytes)| bytes_on(frees, device) >= bytes);
-        let owner = grant.spec.owner;
-        for rung in below..grant.spec.ladder.len() {
-            let frees = self.frees(id, Some(rung));
-            let more = self.more_than_held(id, rung);
-            if is_enough(&frees) && self.step_shortage(&more, owner, DeviceSet::NONE).is_none() {
-                return Some(Step { ask: Ask::Grant(id, Some(rung)), frees });
-            }
-        }
-        let frees = self.frees(id, None);
-        helps(&frees).then_some(Step { ask: Ask::Grant(id, None), frees })
+/// Somebody who steps down in turns with others.
+struct Turn {
+    /// The quality that it has after what it takes.
+    quality: Quality,
+    ahead: VecDeque<Step>,
+    taken: Option<Step>,
+}
+
+/// A later one may have given so much that an earlier one is not needed; the most urgent is spared first.
+fn spare_who_is_not_needed(mut steps: Vec<Step>, missing: &[(DeviceId, Bytes)]) -> Result<Vec<Step>, Vec<Step>> {
+    if !left_after(missing, &steps, None).is_empty() {
+        return Err(steps);
     }
+    for at in (0..steps.len()).rev() {
+        if left_after(missing, &steps, Some(at)).is_empty() {
+            steps.remove(at);
+        }
+    }
+    Ok(steps)
 }
 
 /// What is still missing after these steps, one of them left out.
-fn left_after(missing: &[(DeviceId, Bytes)], steps: &[Step], without: Option<usize>) -> Portions {
-    let freed = |device: DeviceId| -> Bytes {
-        let steps = steps.iter().enumerate().filter(|(at, _)| Some(*at) != without);
-        steps.map(|(_, step)| bytes_on(&step.frees, device)).sum()
-    };
-    let left = missing.iter().map(|&(device, bytes)| (device, bytes - freed(device)));
-    left.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
+fn left_after<'a>(
+    missing: &[(DeviceId, Bytes)],
+    steps: impl IntoIterator<Item = &'a Step>,
+    without: Option<usize>,
+) -> Portions {
+    let mut left: Portions = missing.iter().copied().collect();
+    for (_, step) in steps.into_iter().enumerate().filter(|(at, _)| Some(*at) != without) {
+        left.iter_mut().for_each(|(device, bytes)| *bytes -= bytes_on(&step.frees, *device));
+    }
+    left.retain(|(_, bytes)| *bytes > Bytes::ZERO);
+    left
 }

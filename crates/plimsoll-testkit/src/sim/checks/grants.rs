@@ -182,6 +182,10 @@ fn next_state(before: Option<Seen>, at: Moment, edge: GrantEdge) -> Option<Seen>
             Some(Seen::Recalled { to, until }) if until <= at => Some(Seen::Overdue { to }),
             _ => None,
         },
+        GrantEdge::Stop { until } => match before {
+            Some(Seen::Overdue { to: None }) => Some(Seen::Recalled { to: None, until }),
+            _ => None,
+        },
         GrantEdge::Stepped { rung } => match before {
             // It has not gone as far as it was asked to.
             Some(Seen::Recalled { to, .. } | Seen::Overdue { to }) if to.is_none_or(|to| rung < to) => before,

@@ -3,7 +3,9 @@
 
 use plimsoll_core::rng::Rng;
 use plimsoll_core::scheduler::Config;
-use plimsoll_core::{Bytes, DeviceId, GrantOwner, GrantRung, GrantSpec, Moment, Nanos, Priority, Quality, SequenceId};
+use plimsoll_core::{
+    Bytes, DeviceId, GrantOwner, GrantRung, GrantSpec, Moment, Nanos, Priority, Quality, SequenceId, Sharing,
+};
 
 use crate::sim::world::{Wish, World};
 
@@ -27,7 +29,8 @@ impl Grants {
     pub(super) fn hurry(&mut self, config: Config) -> Config {
         let recall_within = Nanos::millis(self.rng.within(5, 1_000));
         let return_wait_max = Nanos::millis(self.rng.within(250, 2_500));
-        Config { recall_within, return_wait_max, ..config }
+        let sharing = Sharing { step_within: recall_within, leave_within: recall_within, ..Sharing::default() };
+        Config { sharing, return_wait_max, ..config }
     }
 
     pub(super) fn fill(&mut self, world: &mut World) {

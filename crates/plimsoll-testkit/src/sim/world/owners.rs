@@ -170,6 +170,10 @@ impl World {
                         self.plan(self.now, Happening::Leave(at));
                     }
                 }
+                GrantNews::Stop { grant, .. } => {
+                    let at = self.owner_at(grant)?;
+                    self.plan(self.now, Happening::Leave(at));
+                }
                 GrantNews::MayRise { grant, rung } => {
                     let at = self.owner_at(grant)?;
                     let after = Nanos::micros(self.rng.within(0, 20_000));

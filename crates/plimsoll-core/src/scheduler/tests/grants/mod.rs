@@ -49,6 +49,7 @@ fn heard(scheduler: &mut Scheduler<Nothing>) -> Vec<String> {
         GrantNews::Granted { grant, rung, .. } => format!("{grant} holds rung {rung}"),
         GrantNews::Recalled { grant, to: Some(rung), .. } => format!("{grant} should step down to {rung}"),
         GrantNews::Recalled { grant, to: None, .. } => format!("{grant} should leave"),
+        GrantNews::Stop { grant, .. } => format!("{grant} is to be stopped"),
         GrantNews::Overdue { grant } => format!("{grant} is overdue"),
         GrantNews::MayRise { grant, rung } => format!("{grant} may rise to {rung}"),
         GrantNews::Refused { grant, refusal } => format!("{grant} is refused: {refusal}"),

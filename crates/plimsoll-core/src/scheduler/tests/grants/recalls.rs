@@ -17,7 +17,7 @@ fn the_least_urgent_steps_down_rung_by_rung_and_no_further_than_needed() {
     heard(&mut scheduler);
     let wants = ask(&mut scheduler, 4, on_a(&[180]));
     assert_eq!(heard(&mut scheduler), ["grant 2 should step down to 2"], "100 are free and 80 missing: 50 do not do");
-    let until = Moment(4) + scheduler.config().recall_within;
+    let until = Moment(4) + scheduler.config().sharing.step_within;
     assert_eq!(phase(&scheduler, victim), Some(GrantPhase::Recalled { to: Some(2), until }));
     assert_eq!(promised(&scheduler)[0], 900, "nothing is taken from it");
     steps_down(&mut scheduler, 5, victim, 1);
@@ -164,7 +164,7 @@ fn an_owner_that_does_not_step_down_in_time_is_told_and_the_next_is_asked() {
     heard(&mut scheduler);
     ask(&mut scheduler, 3, on_a(&[400]));
     assert_eq!(heard(&mut scheduler), ["grant 1 should leave"]);
-    let until = Moment(3) + scheduler.config().recall_within;
+    let until = Moment(3) + scheduler.config().sharing.leave_within;
     assert_eq!(scheduler.next_tick(), Some(until));
     scheduler.tick(until);
     assert_eq!(heard(&mut scheduler), ["grant 1 is overdue", "grant 2 should step down to 1"]);

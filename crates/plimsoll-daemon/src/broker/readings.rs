@@ -1,0 +1,231 @@
+//! Readings: what drivers say of each device, and who uses more than was promised.
+//! Never asks a driver: readings are facts that are handed in.
+//! Invariant: what a process uses is counted for the lease of the nearest process above it that has one.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use plimsoll_core::line::{Margin, Memory};
+use plimsoll_core::scheduler::DeviceSpec;
+use plimsoll_core::{Bytes, DeviceId, Moment};
+
+use super::{About, Broker, Device, Lease, SAMPLES_MAX};
+use crate::truth::{DeviceTruth, ProcessUse};
+use crate::wire::{LeaseId, Sample, Say};
+
+/// Programs without a lease that are shown of one device: the largest.
+const STRANGERS_MAX: usize = 16;
+/// A stranger is worth an event from this part of a device on.
+const STRANGER_PART: u64 = 20;
+/// What a holder may use beyond its promise before it is told: drivers round up.
+const OVER_PART: u64 = 64;
+/// Samples are at least so far apart.
+const SAMPLE_MS: u64 = 1_000;
+
+/// A program without a lease.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stranger {
+    pub(super) pid: u32,
+    pub(super) name: String,
+    pub(super) bytes: Bytes,
+}
+
+/// What each process that has a lease uses of a device, and who else is there.
+struct Attributed {
+    programs: BTreeMap<u32, Bytes>,
+    strangers: Vec<Stranger>,
+}
+
+impl Broker {
+    /// These devices are about to be read.
+    pub fn reading_begins(&mut self, names: &[String]) {
+        for device in self.devices.iter().filter(|device| names.contains(&device.truth.name)) {
+            self.scheduler.memory_reading_begins(device.id);
+        }
+    }
+
+    /// Makes devices known, as if nobody used them: what was promised by an earlier daemon is adopted before they are read.
+    pub fn add_devices(&mut self, truths: &[DeviceTruth]) {
+        for truth in truths {
+            if self.devices.iter().all(|device| device.truth.name != truth.name) {
+                self.add_device(truth);
+            }
+        }
+    }
+
+    fn add_device(&mut self, truth: &DeviceTruth) {
+        if self.devices.len() >= plimsoll_core::DeviceSet::LIMIT {
+            return;
+        }
+        let reserve = *self.settings.reserves.get(&truth.name).unwrap_or(&self.settings.reserve);
+        let margin = self.margin(truth, reserve);
+        let id = self.scheduler.add_device(DeviceSpec { margin, ..DeviceSpec::new(truth.kind, 1, truth.capacity) });
+        let (samples, used, strangers) = (VecDeque::new(), None, Vec::new());
+        self.devices.push(Device { id, truth: truth.clone(), reserve, samples, used, strangers });
+    }
+
+    /// Strangers may grow into the reserve without disturbing anybody.
+    fn margin(&self, truth: &DeviceTruth, reserve: Bytes) -> Margin {
+        let limit = (reserve > Bytes::ZERO).then_some(truth.capacity - reserve);
+        Margin { share: self.settings.margin, limit }
+    }
+
+    /// Devices were read.
+    pub fn read(&mut self, now: Moment, truths: Vec<DeviceTruth>) {
+        self.add_devices(&truths);
+        for truth in truths {
+            let found = self.devices.iter().position(|device| device.truth.name == truth.name);
+            if let Some(at) = found {
+                self.read_device(now, at, truth);
+            }
+        }
+        self.hear(now);
+    }
+
+    fn read_device(&mut self, now: Moment, at: usize, truth: DeviceTruth) {
+        let (id, reserve) = (self.devices[at].id, self.devices[at].reserve);
+        if truth.capacity != self.devices[at].truth.capacity {
+            self.scheduler.set_margin(id, self.margin(&truth, reserve));
+        }
+        let memory = Memory { capacity: truth.capacity, free: truth.free.min(truth.capacity), ..Memory::default() };
+        match truth.processes.as_deref().map(|processes| self.attribute(processes)) {
+            Some(attributed) => self.read_by_process(now, at, memory, attributed),
+            None => {
+                self.devices[at].used = None;
+                self.devices[at].strangers.clear();
+                self.scheduler.set_memory(now, id, memory);
+            }
+        }
+        self.devices[at].truth = truth;
+        self.sample(now, at);
+    }
+
+    fn read_by_process(&mut self, now: Moment, at: usize, memory: Memory, attributed: Attributed) {
+        let id = self.devices[at].id;
+        let used: Vec<(u64, Bytes)> =
+            attributed.programs.iter().map(|(pid, bytes)| (u64::from(*pid), *bytes)).collect();
+        // What a lease without a known process uses cannot be told from strangers': there the sum has to do.
+        match self.has_unknown(id) {
+            true => self.scheduler.set_memory(now, id, memory),
+            false => self.scheduler.set_memory_by_program(now, id, memory, &used),
+        }
+        let shares = self.shares(id, &attributed.programs);
+        self.tell_who_is_over(now, at, &shares);
+        self.devices[at].used = Some(shares);
+        self.meet_strangers(now, at, attributed.strangers);
+    }
+
+    fn all(&self) -> impl Iterator<Item = (LeaseId, &Lease)> {
+        let returning = self.returning.values().map(|(id, lease)| (*id, lease));
+        self.leases.iter().map(|(id, lease)| (*id, lease)).chain(returning)
+    }
+
+    fn has_unknown(&self, device: DeviceId) -> bool {
+        self.all().any(|(_, lease)| lease.process.is_none() && self.promised(lease, device) > Bytes::ZERO)
+    }
+
+    /// What a lease is promised of a device, with what it has given back and nobody knows to be free.
+    pub(super) fn promised(&self, lease: &Lease, device: DeviceId) -> Bytes {
+        let Some(status) = self.scheduler.grant(lease.grant) else { return Bytes::ZERO };
+        let portions = status.promised.iter().chain(&status.returning);
+        portions.filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum()
+    }
+
+    /// Whose use is whose: the nearest process with a lease, upwards.
+    fn attribute(&self, processes: &[ProcessUse]) -> Attributed {
+        let with_lease: BTreeSet<u32> =
+            self.all().filter_map(|(_, lease)| lease.process).map(|process| process.pid).collect();
+        let mut attributed = Attributed { programs: BTreeMap::new(), strangers: Vec::new() };
+        for each in processes {
+            let mut line = std::iter::once(each.pid).chain(each.ancestors.iter().copied());
+            match line.find(|pid| with_lease.contains(pid)) {
+                Some(program) => *attributed.programs.entry(program).or_default() += each.bytes,
+                None => attributed.strangers.push(Stranger {
+                    pid: each.pid,
+                    name: each.name.clone(),
+                    bytes: each.bytes,
+                }),
+            }
+        }
+        attributed.strangers.sort_by_key(|stranger| std::cmp::Reverse(stranger.bytes));
+        attributed.strangers.truncate(STRANGERS_MAX);
+        attributed
+    }
+
+    /// What each lease uses. A process with several fills one after the other; what is beyond all of them is the last's.
+    fn shares(&self, device: DeviceId, programs: &BTreeMap<u32, Bytes>) -> BTreeMap<LeaseId, Bytes> {
+        let mut left = programs.clone();
+        let mut shares = BTreeMap::new();
+        let mut last: BTreeMap<u32, LeaseId> = BTreeMap::new();
+        for (id, lease) in self.all() {
+            let promised = self.promised(lease, device);
+            let Some(pid) = lease.process.map(|process| process.pid).filter(|_| promised > Bytes::ZERO) else {
+                continue;
+            };
+            let left = left.entry(pid).or_default();
+            let share = promised.min(*left);
+            *left -= share;
+            shares.insert(id, share);
+            last.insert(pid, id);
+        }
+        for (pid, id) in last {
+            *shares.entry(id).or_default() += left.get(&pid).copied().unwrap_or_default();
+        }
+        shares
+    }
+
+    fn tell_who_is_over(&mut self, now: Moment, at: usize, shares: &BTreeMap<LeaseId, Bytes>) {
+        let device = self.devices[at].id;
+        let name = self.devices[at].truth.name.clone();
+        for (id, used) in shares {
+            let Some(promised) = self.leases.get(id).map(|lease| self.promised(lease, device)) else { continue };
+            let is_over = *used > promised + Bytes(promised.0 / OVER_PART);
+            let Some(lease) = self.leases.get_mut(id) else { continue };
+            if is_over && !lease.told_over {
+                let text = format!(
+                    "{} uses {used} of {name}, and was promised {promised}: what is beyond counts as a stranger's",
+                    lease.request.name
+                );
+                let about = About { bytes: Some(used.0), ..About::lease("over", *id, lease, text) };
+                lease.told_over = true;
+                self.note(now, About { device: Some(name.clone()), ..about });
+                self.tell(*id, Say::Over { lease: *id, device: name.clone(), promised: promised.0, used: used.0 });
+            } else if !is_over {
+                lease.told_over = false;
+            }
+        }
+    }
+
+    /// Programs that have just come and take a good part of the device.
+    fn meet_strangers(&mut self, now: Moment, at: usize, strangers: Vec<Stranger>) {
+        let known: BTreeSet<u32> = self.devices[at].strangers.iter().map(|stranger| stranger.pid).collect();
+        let (name, part) = (self.devices[at].truth.name.clone(), Bytes(self.devices[at].truth.capacity.0 / STRANGER_PART));
+        for stranger in strangers.iter().filter(|each| each.bytes > part && !known.contains(&each.pid)) {
+            let Stranger { pid, name: program, bytes } = stranger;
+            let text = format!("{program} (process {pid}) uses {bytes} of {name} without a lease");
+            let (device, bytes, name) = (Some(name.clone()), Some(bytes.0), program.clone());
+            self.note(now, About { device, bytes, name, text, ..About::of("stranger") });
+        }
+        self.devices[at].strangers = strangers;
+    }
+
+    fn sample(&mut self, now: Moment, at: usize) {
+        let at_ms = self.wall_ms(now);
+        let device = &self.devices[at];
+        if device.samples.back().is_some_and(|last| last.at_ms + SAMPLE_MS > at_ms) {
+            return;
+        }
+        let ledger = self.scheduler.ledger();
+        let sample = Sample {
+            at_ms,
+            line: ledger.line(device.id).0,
+            promised: ledger.promised(device.id).0,
+            used: (device.truth.capacity - device.truth.free).0,
+            strangers: self.scheduler.strangers_on(device.id).0,
+        };
+        let samples = &mut self.devices[at].samples;
+        if samples.len() == SAMPLES_MAX {
+            samples.pop_front();
+        }
+        samples.push_back(sample);
+    }
+}

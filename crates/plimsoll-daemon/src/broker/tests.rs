@@ -1,0 +1,1 @@
+//! The broker in virtual time.

@@ -1,0 +1,289 @@
+//! The daemon's books on disk: which leases there are, for the next daemon, and what happened.
+//! Never stops the daemon: a disk that is full is a warning, and the books in memory go on.
+//! Invariants: a line that was cut by a kill is left out and nothing else; a lease's number is never given out again; both
+//! files stay below a limit whatever happens.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::broker::StoredLease;
+use crate::folder::{private, write_whole};
+use crate::wire::{Event, LeaseId};
+
+/// Lines of the journal that are no longer of use before it is written anew.
+const DEAD_MAX: usize = 4_096;
+/// Numbers of leases that are set aside at once: so many are lost at the most if the daemon is killed.
+const NUMBERS_AHEAD: u64 = 1_024;
+/// Bytes of an event file before the next one is begun. There are two.
+const EVENTS_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of one line that are read back.
+const LINE_MAX: u64 = 1 << 20;
+
+/// One line of the journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Entry {
+    /// Numbers below this may have been given out.
+    Next(u64),
+    /// A lease as it stands.
+    Lease(Box<StoredLease>),
+    /// A lease is over.
+    Ended(LeaseId),
+}
+
+/// The journal of leases.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: Option<File>,
+    live: BTreeMap<LeaseId, StoredLease>,
+    /// Numbers below this are set aside.
+    next: u64,
+    dead: usize,
+}
+
+impl Journal {
+    /// Reads what an earlier daemon left, and begins anew with it.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<StoredLease>, u64)> {
+        let (mut live, mut next) = (BTreeMap::new(), 1);
+        for entry in lines(path)?.filter_map(|line| serde_json::from_str(&line).ok()) {
+            match entry {
+                Entry::Next(number) => next = next.max(number),
+                Entry::Lease(lease) => drop(live.insert(lease.id, *lease)),
+                Entry::Ended(id) => drop(live.remove(&id)),
+            }
+        }
+        next = live.keys().next_back().map_or(next, |last| next.max(last.0 + 1));
+        let leases = live.values().cloned().collect();
+        let mut journal = Self { path: path.to_owned(), file: None, live, next, dead: 0 };
+        journal.rewrite()?;
+        Ok((journal, leases, next))
+    }
+
+    /// Writes down what changed, and that numbers below `next` are given out.
+    ///
+    /// # Errors
+    /// Why it could not; the next call tries all of it again.
+    pub fn write(&mut self, changed: Vec<(LeaseId, Option<StoredLease>)>, next: u64) -> io::Result<()> {
+        let mut lines = Vec::new();
+        if next >= self.next {
+            self.next = next + NUMBERS_AHEAD;
+            lines.extend(line(&Entry::Next(self.next)));
+        }
+        for (id, lease) in changed {
+            match lease {
+                Some(lease) => {
+                    lines.extend(line(&Entry::Lease(Box::new(lease.clone()))));
+                    self.dead += usize::from(self.live.insert(id, lease).is_some());
+                }
+                None if self.live.remove(&id).is_some() => {
+                    lines.extend(line(&Entry::Ended(id)));
+                    self.dead += 2;
+                }
+                None => {}
+            }
+        }
+        if lines.is_empty() && self.file.is_some() {
+            return Ok(());
+        }
+        match &mut self.file {
+            Some(file) if self.dead <= DEAD_MAX => {
+                let written = file.write_all(&lines);
+                if written.is_err() {
+                    // A part of a line may be there: it is written anew, whole.
+                    self.file = None;
+                }
+                written
+            }
+            _ => self.rewrite(),
+        }
+    }
+
+    fn rewrite(&mut self) -> io::Result<()> {
+        let mut lines = line(&Entry::Next(self.next));
+        for lease in self.live.values() {
+            lines.extend(line(&Entry::Lease(Box::new(lease.clone()))));
+        }
+        self.file = None;
+        write_whole(&self.path, &lines)?;
+        self.file = Some(private().append(true).open(&self.path)?);
+        self.dead = 0;
+        Ok(())
+    }
+}
+
+fn line(entry: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(entry).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// The lines of a file that are whole and of a bearable length; none if it is not there.
+fn lines(path: &Path) -> io::Result<impl Iterator<Item = String>> {
+    let file = match File::open(path) {
+        Ok(file) => Some(BufReader::new(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut file = file;
+    Ok(std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        let read = file.as_mut()?.take(LINE_MAX).read_until(b'\n', &mut line).unwrap_or(0);
+        (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
+    }))
+}
+
+/// What happened, on disk.
+#[derive(Debug)]
+pub struct EventFile {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+    /// The last event that was written.
+    written: u64,
+}
+
+impl EventFile {
+    /// Reads what is kept, oldest first.
+    ///
+    /// # Errors
+    /// The files cannot be read or written.
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<Event>)> {
+        let mut events: Vec<Event> = Vec::new();
+        for path in [older(path), path.to_owned()] {
+            events.extend(lines(&path)?.filter_map(|line| serde_json::from_str::<Event>(&line).ok()));
+        }
+        events.sort_by_key(|event| event.id);
+        events.dedup_by_key(|event| event.id);
+        let mut file = private().append(true).create(true).open(path)?;
+        // A line that a kill has cut ends here.
+        file.write_all(b"\n")?;
+        let bytes = file.metadata()?.len();
+        let written = events.last().map_or(0, |event| event.id);
+        Ok((Self { path: path.to_owned(), file: Some(file), bytes, written }, events))
+    }
+
+    /// Writes events that are not yet written.
+    ///
+    /// # Errors
+    /// Why it could not.
+    pub fn write<'a>(&mut self, events: impl Iterator<Item = &'a Event>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for event in events.filter(|event| event.id > self.written) {
+            bytes.extend(line(event));
+            self.written = event.id;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if self.bytes > EVENTS_BYTES_MAX || self.file.is_none() {
+            self.file = None;
+            std::fs::rename(&self.path, older(&self.path))?;
+            self.file = Some(private().append(true).create(true).open(&self.path)?);
+            self.bytes = 0;
+        }
+        self.bytes += bytes.len() as u64;
+        self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes))
+    }
+
+    /// The last event that was written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+}
+
+fn older(path: &Path) -> PathBuf {
+    path.with_extension("older.jsonl")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::broker::StoredOwner;
+    use crate::wire::LeaseRequest;
+
+    fn lease(id: u64) -> StoredLease {
+        let request: LeaseRequest =
+            serde_json::from_str(r#"{"name":"a","ladder":[{"bytes":5}],"devices":["gpu0"]}"#).unwrap();
+        let (process, secret) = (None, "s".to_owned());
+        let devices = vec!["gpu0".to_owned()];
+        StoredLease { id: LeaseId(id), request, rung: 0, devices, owner: StoredOwner::Http, process, is_attached: false, secret }
+    }
+
+    fn ids(leases: &[StoredLease]) -> Vec<u64> {
+        leases.iter().map(|lease| lease.id.0).collect()
+    }
+
+    #[test]
+    fn the_next_daemon_knows_what_is_live_and_uses_no_number_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("leases.jsonl");
+        let (mut journal, leases, next) = Journal::open(&path).unwrap();
+        assert_eq!((leases.len(), next), (0, 1));
+        journal.write(vec![(LeaseId(1), Some(lease(1))), (LeaseId(2), Some(lease(2)))], 3).unwrap();
+        journal.write(vec![(LeaseId(1), None)], 3).unwrap();
+        let (_, leases, next) = Journal::open(&path).unwrap();
+        assert_eq!(ids(&leases), [2]);
+        assert!(next > 2, "{next}");
+    }
+
+    #[test]
+    fn a_line_cut_by_a_kill_costs_itself_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("leases.jsonl");
+        let (mut journal, ..) = Journal::open(&path).unwrap();
+        journal.write(vec![(LeaseId(1), Some(lease(1)))], 2).unwrap();
+        journal.write(vec![(LeaseId(2), Some(lease(2)))], 3).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            let (_, leases, next) = Journal::open(&path).unwrap();
+            assert!(ids(&leases) == [1; 0] || ids(&leases) == [1] || ids(&leases) == [1, 2], "cut at {cut}");
+            assert!(leases.iter().all(|lease| lease.id.0 < next));
+        }
+        fs::write(&path, [&whole[..], b"{\"lease\":{}}\n\xff\xfe\n"].concat()).unwrap();
+        assert_eq!(ids(&Journal::open(&path).unwrap().1), [1, 2]);
+    }
+
+    #[test]
+    fn the_journal_stays_small() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("leases.jsonl");
+        let (mut journal, ..) = Journal::open(&path).unwrap();
+        for id in 1..20_000 {
+            journal.write(vec![(LeaseId(id), Some(lease(id)))], id + 1).unwrap();
+            journal.write(vec![(LeaseId(id), None)], id + 1).unwrap();
+        }
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines < DEAD_MAX * 2, "{lines} lines");
+        assert!(Journal::open(&path).unwrap().2 >= 20_000);
+    }
+
+    #[test]
+    fn events_survive_and_their_files_stay_small() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let text = "x".repeat(1_000);
+        let event = |id| Event { id, text: text.clone(), ..Event::default() };
+        let (mut file, kept) = EventFile::open(&path).unwrap();
+        assert!(kept.is_empty());
+        for id in 1..12_000 {
+            file.write([&event(id)].into_iter()).unwrap();
+        }
+        drop(file);
+        let size: u64 = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+        assert!(size <= 2 * (EVENTS_BYTES_MAX + 4_096), "{size} bytes");
+        let (file, kept) = EventFile::open(&path).unwrap();
+        assert_eq!(file.written(), 11_999);
+        assert!(kept.len() > 3_000 && kept.windows(2).all(|pair| pair[0].id + 1 == pair[1].id));
+    }
+}
