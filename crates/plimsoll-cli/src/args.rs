@@ -11,8 +11,8 @@ use crate::commands::frames;
 use crate::commands::pack;
 #[cfg(feature = "score")]
 use crate::commands::score;
-#[cfg(all(unix, feature = "serve"))]
-use crate::commands::top;
+#[cfg(all(feature = "serve", unix))]
+use crate::commands::share;
 use crate::commands::{bench, completions, devices, profile, sim};
 use crate::machine_args::MachineArgs;
 
@@ -40,8 +40,21 @@ pub(crate) enum Command {
     #[cfg(feature = "array")]
     #[command(subcommand)]
     Array(array::Command),
-    #[cfg(all(unix, feature = "serve"))]
-    Top(top::Args),
+    #[cfg(all(feature = "serve", unix))]
+    Serve(share::ServeArgs),
+    #[cfg(all(feature = "serve", unix))]
+    Run(Box<share::RunArgs>),
+    #[cfg(all(feature = "serve", unix))]
+    Who(share::WhoArgs),
+    #[cfg(all(feature = "serve", unix))]
+    #[command(subcommand)]
+    Lease(share::LeaseCommand),
+    #[cfg(all(feature = "serve", unix))]
+    Why(share::WhyArgs),
+    #[cfg(all(feature = "serve", unix))]
+    Events(share::EventsArgs),
+    #[cfg(all(feature = "serve", unix))]
+    Top(share::TopArgs),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]
@@ -58,6 +71,9 @@ Examples:
   plimsoll pack big.tar                      a standard .zst or .gz, on every core
   plimsoll unpack big.tar.zst                and back, from any zstd or gzip file
   plimsoll array write … out.zarr < raw      frames as a Zarr v3 array, with levels and shards
+  plimsoll serve                             share the GPU among programs, with a dashboard
+  plimsoll run --vram 10GiB -- CMD           run a command once there is room for it
+  plimsoll who                               who holds how much of which device
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
   plimsoll bench --quick                     measure it, so that work goes where it ends first
@@ -69,6 +85,7 @@ Environment:
   PLIMSOLL_MEMORY_LIMIT=SIZE  as --memory-limit
   PLIMSOLL_NO_GPU=1           as --no-gpu
   PLIMSOLL_SOFTWARE_GPU=1     as --software-gpu
+  PLIMSOLL_SOCKET=FILE        as --socket
   PLIMSOLL_PROFILE=FILE       keep the profile in this file, instead of one for each machine in the cache folder";
 
 #[cfg(test)]

@@ -29,8 +29,8 @@ use commands::frames;
 use commands::pack;
 #[cfg(feature = "score")]
 use commands::score;
-#[cfg(all(unix, feature = "serve"))]
-use commands::top;
+#[cfg(all(feature = "serve", unix))]
+use commands::share;
 use commands::{bench, completions, devices, profile, sim};
 
 fn main() -> ExitCode {
@@ -47,8 +47,20 @@ fn main() -> ExitCode {
         Command::Unpack(args) => pack::unpack(args, &cli.machine),
         #[cfg(feature = "array")]
         Command::Array(command) => array::run(command, &cli.machine),
-        #[cfg(all(unix, feature = "serve"))]
-        Command::Top(args) => top::run(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Serve(args) => share::serve(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Run(args) => share::run(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Who(args) => share::who(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Lease(command) => share::lease(command),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Why(args) => share::why(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Events(args) => share::events(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Top(args) => share::top(args),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

@@ -11,16 +11,21 @@
 //! | [`server`] | the daemon as it runs: socket, HTTP, the task that owns the broker |
 //! | [`store`] | its books on disk: leases for the next daemon, events |
 //! | [`folder`] | where all that lies, and who may look |
+//! | [`config`] | what its owner writes |
 //! | [`process`] | who is alive, and how one is stopped |
 //! | [`client`] | a client that blocks |
 //! | `dashboard` | the page that shows it |
 
+#![cfg(unix)]
+
 pub mod broker;
 pub mod client;
+pub mod config;
 mod dashboard;
 pub mod folder;
 pub mod process;
 pub mod server;
+pub mod size;
 pub mod store;
 pub mod truth;
 pub mod wire;

@@ -176,7 +176,8 @@ impl EventFile {
     /// Why it could not.
     pub fn write<'a>(&mut self, events: impl Iterator<Item = &'a Event>) -> io::Result<()> {
         let mut bytes = Vec::new();
-        for event in events.filter(|event| event.id > self.written) {
+        let before = self.written;
+        for event in events.filter(|event| event.id > before) {
             bytes.extend(line(event));
             self.written = event.id;
         }

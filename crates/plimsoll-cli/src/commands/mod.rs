@@ -12,6 +12,6 @@ pub(crate) mod pack;
 pub(crate) mod profile;
 #[cfg(feature = "score")]
 pub(crate) mod score;
+#[cfg(all(feature = "serve", unix))]
+pub(crate) mod share;
 pub(crate) mod sim;
-#[cfg(all(unix, feature = "serve"))]
-pub(crate) mod top;

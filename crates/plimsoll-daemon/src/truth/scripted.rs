@@ -21,6 +21,7 @@ use serde::Deserialize;
 
 use super::{DeviceTruth, ProcessUse, Truth, TruthError};
 use crate::process::Process;
+use crate::size::Size;
 
 /// Bytes of a script at most.
 const SCRIPT_MAX: u64 = 1 << 20;
@@ -64,23 +65,6 @@ fn yes() -> bool {
     true
 }
 
-/// A number of bytes, or a text with a unit.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Size {
-    Bytes(u64),
-    Text(String),
-}
-
-impl Size {
-    fn bytes(&self) -> Result<Bytes, String> {
-        match self {
-            Self::Bytes(bytes) => Ok(Bytes(*bytes)),
-            Self::Text(text) => text.parse().map_err(|error| format!("{error}")),
-        }
-    }
-}
-
 impl Scripted {
     /// The script at this path: TOML, or JSON if its name says so.
     pub fn new(path: &Path) -> Self {
@@ -100,17 +84,17 @@ impl Scripted {
     }
 
     fn device(&self, device: Device) -> Result<DeviceTruth, String> {
-        let capacity = device.capacity.bytes()?;
+        let Size(capacity) = device.capacity;
         let mut processes = Vec::new();
         for (pid, size) in &device.processes {
             let pid = pid.parse().map_err(|_| format!("'{pid}' is no number of a process"))?;
-            processes.push(ProcessUse::of(Path::new("/proc"), pid, size.bytes()?));
+            processes.push(ProcessUse::of(Path::new("/proc"), pid, size.0));
         }
         if let Some(folder) = &device.uses_folder {
             let beside = self.path.parent().unwrap_or(Path::new("."));
             processes.extend(uses(&beside.join(folder)));
         }
-        let strangers = device.strangers.as_ref().map_or(Ok(Bytes::ZERO), Size::bytes)?;
+        let strangers = device.strangers.map_or(Bytes::ZERO, |Size(bytes)| bytes);
         let used: Bytes = processes.iter().map(|process| process.bytes).sum();
         let environment = match device.environment {
             Some(environment) => environment.into_iter().collect(),

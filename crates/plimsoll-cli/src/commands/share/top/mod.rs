@@ -5,13 +5,13 @@ mod screen;
 mod view;
 
 use std::io::{IsTerminal, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plimsoll_daemon::client::{Client, ClientError};
-use plimsoll_daemon::folder;
 use plimsoll_daemon::wire::{Event, State};
 
+use super::args::TopArgs;
 use crate::stop::{Ended, Stop};
 use screen::{Key, Screen};
 use view::Picture;
@@ -23,22 +23,12 @@ const EVENTS_MAX: usize = 64;
 /// Holders that a page moves by.
 const PAGE: usize = 10;
 
-/// Who holds what, live: devices, holders, who waits, what happened.
-///
-/// Keys: q quits; ↑ ↓ and page keys scroll the holders. `plimsoll who` prints the same once.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The daemon's socket
-    #[arg(long, value_name = "PATH")]
-    socket: Option<PathBuf>,
-}
-
-pub(crate) fn run(args: &Args) -> Ended {
+pub(crate) fn run(args: &TopArgs) -> Ended {
     if !stdout().is_terminal() {
         return Err(Stop::failed("`plimsoll top` needs a terminal; `plimsoll who` prints the same once"));
     }
-    let socket = args.socket.clone().unwrap_or_else(folder::socket);
-    let mut source = Source::connect(&socket).map_err(|error| Stop::failed_with_causes(&error))?;
+    let socket = args.socket.path();
+    let mut source = Source::connect(&socket).map_err(super::stop)?;
     let screen = Screen::take().map_err(Stop::failed)?;
     let mut scrolled = 0_usize;
     let mut asked = None;

@@ -1,1 +1,0 @@
-//! The broker in virtual time.
