@@ -33,7 +33,8 @@ impl Daemon {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let script = folder.path().join("truth.toml");
-        fs::write(&script, "[[devices]]\nname = \"gpu0\"\ncard = \"A scripted card\"\ncapacity = \"24GiB\"\n").expect("a script");
+        fs::write(&script, "[[devices]]\nname = \"gpu0\"\ncard = \"A scripted card\"\ncapacity = \"24GiB\"\n")
+            .expect("a script");
         let socket = folder.path().join("run/daemon.sock");
         fs::create_dir(folder.path().join("run")).expect("a folder");
         let mut serve = Command::new(env!("CARGO_BIN_EXE_plimsoll"));

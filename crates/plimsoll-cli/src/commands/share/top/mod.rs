@@ -39,12 +39,8 @@ pub(crate) fn run(args: &TopArgs) -> Ended {
         }
         scrolled = scrolled.min(source.state.holders.len().saturating_sub(1));
         let size = Screen::size();
-        let picture = Picture {
-            state: &source.state,
-            events: &source.events,
-            scrolled,
-            trouble: source.trouble.as_deref(),
-        };
+        let picture =
+            Picture { state: &source.state, events: &source.events, scrolled, trouble: source.trouble.as_deref() };
         screen.draw(&view::lines(&picture, size), size).map_err(Stop::failed)?;
         match screen.key(ASK_EVERY).map_err(Stop::failed)? {
             Some(Key::Quit) => return Ok(()),

@@ -76,7 +76,9 @@ impl Line {
 pub(super) fn lines(picture: &Picture<'_>, size: Size) -> Vec<Line> {
     let state = picture.state;
     let mut lines = vec![title(picture)];
-    lines.extend(state.warnings.iter().take(2).map(|text| Line::default().with(coloured(AnsiColor::Yellow), clean(text))));
+    lines.extend(
+        state.warnings.iter().take(2).map(|text| Line::default().with(coloured(AnsiColor::Yellow), clean(text))),
+    );
     lines.push(Line::default());
     lines.extend(state.devices.iter().flat_map(|device| device_lines(device, size.width)));
     let events = picture.events.len().min(EVENTS_MAX);
@@ -299,7 +301,10 @@ mod tests {
         };
         let kinds = [
             holder("python infer.py", Sort::Lease, 10 * GIB, 9 * GIB),
-            Holder { recall: Some(recall), ..holder("模型服务器 --with a very long command line", Sort::Lease, 4 * GIB, 5 * GIB) },
+            Holder {
+                recall: Some(recall),
+                ..holder("模型服务器 --with a very long command line", Sort::Lease, 4 * GIB, 5 * GIB)
+            },
             holder("Xorg\u{1b}[31m", Sort::Stranger, 0, GIB),
         ];
         state.holders = kinds.into_iter().cycle().take(holders).collect();
@@ -308,7 +313,13 @@ mod tests {
 
     fn shown(state: &State, size: Size, scrolled: usize) -> Vec<String> {
         let events: Vec<Event> = (1..=20)
-            .map(|id| Event { id, what: "granted".to_owned(), name: format!("lease {id}"), text: "holds".to_owned(), ..Event::default() })
+            .map(|id| Event {
+                id,
+                what: "granted".to_owned(),
+                name: format!("lease {id}"),
+                text: "holds".to_owned(),
+                ..Event::default()
+            })
             .collect();
         let picture = Picture { state, events: &events, scrolled, trouble: None };
         let lines = lines(&picture, size);
@@ -317,7 +328,9 @@ mod tests {
 
     #[test]
     fn it_fits_every_screen() {
-        for (holders, width, height) in [(0, 80, 24), (3, 80, 24), (200, 80, 24), (200, 40, 10), (3, 200, 60), (3, 20, 3)] {
+        for (holders, width, height) in
+            [(0, 80, 24), (3, 80, 24), (200, 80, 24), (200, 40, 10), (3, 200, 60), (3, 20, 3)]
+        {
             let lines = shown(&state(holders), Size { width, height }, 0);
             assert!(lines.len() <= height, "{holders} holders on {width} × {height}: {} lines", lines.len());
             let widest = lines.iter().map(|line| measure_text_width(line)).max().unwrap_or(0);
