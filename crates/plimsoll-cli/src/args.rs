@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Why(share::WhyArgs),
     #[cfg(all(feature = "serve", unix))]
     Events(share::EventsArgs),
+    #[cfg(all(feature = "serve", unix))]
+    Top(share::TopArgs),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]

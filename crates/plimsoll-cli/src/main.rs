@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         Command::Why(args) => share::why(args),
         #[cfg(all(feature = "serve", unix))]
         Command::Events(args) => share::events(args),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Top(args) => share::top(args),
         Command::Devices(args) => devices::run(args, &cli.machine),
         Command::Bench(args) => bench::run(args, &cli.machine),
         Command::Profile(command) => profile::run(command, &cli.machine),

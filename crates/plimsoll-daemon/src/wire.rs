@@ -505,6 +505,8 @@ pub struct Sample {
     pub line: u64,
     /// What is promised.
     pub promised: u64,
-    /// What the driver says is in use.
+    /// What the driver says is in use, by whomever.
     pub used: u64,
+    /// What of that belongs to programs without a lease.
+    pub strangers: u64,
 }

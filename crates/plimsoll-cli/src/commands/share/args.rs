@@ -150,6 +150,15 @@ pub(crate) struct WhoArgs {
     pub(super) json: bool,
 }
 
+/// Show who holds what, live: devices, holders, who waits, what happened
+///
+/// q quits; ↑ ↓ and the page keys scroll the holders.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(super) socket: SocketArgs,
+}
+
 /// Say why a lease waits, or has what it has
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {

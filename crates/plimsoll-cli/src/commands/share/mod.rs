@@ -9,6 +9,7 @@
 //! | `who.rs` | who holds what |
 //! | `told.rs` | why, and what happened |
 //! | `lease.rs` | leases by hand |
+//! | `top/` | who holds what, live |
 
 mod args;
 mod child;
@@ -16,6 +17,7 @@ mod lease;
 mod run;
 mod serve;
 mod told;
+mod top;
 mod who;
 
 use std::path::PathBuf;
@@ -23,11 +25,12 @@ use std::path::PathBuf;
 use plimsoll_daemon::client::{Client, ClientError};
 use plimsoll_daemon::folder;
 
-pub(crate) use args::{EventsArgs, LeaseCommand, RunArgs, ServeArgs, SocketArgs, WhoArgs, WhyArgs};
+pub(crate) use args::{EventsArgs, LeaseCommand, RunArgs, ServeArgs, SocketArgs, TopArgs, WhoArgs, WhyArgs};
 pub(crate) use lease::run as lease;
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;
 pub(crate) use told::{events, why};
+pub(crate) use top::run as top;
 pub(crate) use who::run as who;
 
 use crate::stop::Stop;
