@@ -10,6 +10,8 @@
 //! Invariant: at the moment of a raise, everything allotted together is within the line of whoever is raised
 //! (`tests::nobody_is_raised_past_the_line`); a want that cannot be met keeps nobody back for ever ([`KEEP_MAX`]).
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Moment, Nanos, Priority};
@@ -22,6 +24,11 @@ pub const TURN: Nanos = Nanos::seconds(1);
 pub const LONG: Nanos = Nanos::seconds(5);
 /// So long a want that is not met keeps those behind it from what is free, and not longer: its owner may be stopped.
 pub const KEEP_MAX: Nanos = Nanos::seconds(15);
+
+/// How long there is no work before what is not promised is given up.
+pub const REST_AFTER: Nanos = Nanos::millis(300);
+/// How long all together were allotted more than there is before that counts.
+const OVER_FOR: Nanos = Nanos(2 * SETTLE.0);
 
 /// That more is wanted than was allotted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +133,76 @@ pub struct Verdict {
     pub owes: bool,
     /// Together all have been allotted more than there is now.
     pub is_over: bool,
+}
+
+/// What one orchestrator remembers of one device from one look at the book to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Seat {
+    /// Since when it has had what it has; `None` if it gave it up for others.
+    turn_since: Option<Moment>,
+    over_since: Option<Moment>,
+    idle_since: Option<Moment>,
+    want_since: Option<Moment>,
+    /// What was held of late, and when.
+    held: VecDeque<(Moment, Bytes)>,
+}
+
+impl Seat {
+    /// Where an orchestrator stands that was seen so ([`crate::Scheduler::standing`]), may promise so much, and wants so much.
+    pub fn stand(
+        &mut self,
+        now: Moment,
+        seen: Standing,
+        allotment: Option<Bytes>,
+        wanted: Option<(Bytes, Priority)>,
+    ) -> Standing {
+        self.want_since = wanted.map(|_| self.want_since.unwrap_or(now));
+        let wanted = wanted.zip(self.want_since).map(|((bytes, priority), since)| Want { bytes, priority, since });
+        let is_idle = seen.urgency.is_none() && wanted.is_none();
+        self.idle_since = is_idle.then(|| self.idle_since.unwrap_or(now));
+        Standing {
+            // Who was alone until now has what is promised.
+            allotted: allotment.unwrap_or(seen.promised).max(seen.promised),
+            in_use: self.settled(now, seen.ours.min(seen.least)),
+            wanted,
+            turn_since: self.turn_since.unwrap_or(Moment::START),
+            rests: self.idle_since.is_some_and(|since| now.since(since) >= REST_AFTER),
+            is_over: self.over_since.is_some_and(|since| now.since(since) >= OVER_FOR),
+            ..seen
+        }
+    }
+
+    /// Whether more is wanted than there is.
+    pub fn wants(&self) -> bool {
+        self.want_since.is_some()
+    }
+
+    /// What was decided has been done.
+    pub fn heed(&mut self, now: Moment, verdict: &Verdict) {
+        self.over_since = verdict.is_over.then(|| self.over_since.unwrap_or(now));
+        if verdict.yields {
+            self.turn_since = None;
+        }
+        if verdict.is_raised {
+            self.turn_since = self.turn_since.or(Some(now));
+            self.want_since = None;
+        }
+    }
+
+    /// What was held all the time for a while.
+    fn settled(&mut self, now: Moment, held: Bytes) -> Bytes {
+        if self.held.back().is_some_and(|(at, _)| now.since(*at) > SETTLE) {
+            // The least since then is in this figure: there was no look in between.
+            self.held.clear();
+            self.held.push_back((Moment(now.0 - SETTLE.0), held));
+        }
+        self.held.push_back((now, held));
+        while self.held.get(1).is_some_and(|(at, _)| now.since(*at) >= SETTLE) {
+            self.held.pop_front();
+        }
+        let is_long = self.held.front().is_some_and(|(at, _)| now.since(*at) >= SETTLE);
+        if is_long { self.held.iter().map(|(_, held)| *held).min().unwrap_or_default() } else { Bytes::ZERO }
+    }
 }
 
 /// Decides what one orchestrator may promise, with everybody else's words on the table.

@@ -4,14 +4,13 @@
 //! Invariant: what the scheduler may promise is never more than what the book says it was allotted: lowered here first and
 //! written then, written first and raised here then. With nothing to do it sleeps until somebody rings.
 
-use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::allotment::{Other, SETTLE, Standing, TURN, Verdict, Want, decide};
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, DeviceSet, Moment, Nanos};
+use plimsoll_core::allotment::{Other, REST_AFTER, SETTLE, Seat, Standing, Verdict, decide};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, DeviceSet, Priority};
 
 use crate::book::{self, BookError, Entry, Member, MemberId, Place, Warning};
 use crate::shared::{Shared, Stage, drop_quietly};
@@ -21,14 +20,10 @@ use crate::wait::Wait;
 const WANTING: Duration = Duration::from_millis(20);
 /// How often while there is work: others hear what is in use.
 const WORKING: Duration = Duration::from_millis(200);
-/// How long there is no work before what is not promised is given up.
-const REST_AFTER: Duration = Duration::from_millis(300);
 /// How long it is done without a book that cannot be used before it is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// How long a reading of memory is waited for.
 const READING_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How long all together were allotted more than there is before it counts.
-const OVER_FOR: Nanos = Nanos(2 * SETTLE.0);
 
 /// Keeps one orchestrator's entries.
 pub(crate) struct Keeper {
@@ -45,13 +40,7 @@ struct Desk {
     counter: u64,
     /// Nobody counts what the host's code has on the heap: only the process as a whole is measured.
     is_heap: bool,
-    turn_since: Moment,
-    has_yielded: bool,
-    over_since: Option<Moment>,
-    idle_since: Option<Instant>,
-    want_since: Option<Moment>,
-    /// What was held of late, and when.
-    held: VecDeque<(Moment, Bytes)>,
+    seat: Seat,
     nap: Option<Duration>,
 }
 
@@ -146,11 +135,11 @@ impl Keeper {
             (raised, entries.clone())
         })?;
         if raised.is_raised {
-            desk.raise(shared, raised.line);
+            desk.raise(shared, &raised);
         }
         let is_lowered = allotted < had;
         desk.ring(&others, member, standing.wanted.is_some() && !raised.is_raised, is_lowered);
-        desk.rest(&standing, raised.owes || verdict.owes, raised.is_raised, verdict.is_over);
+        desk.rest(&standing, raised.owes || verdict.owes, raised.is_raised);
         Ok(())
     }
 }
@@ -168,12 +157,7 @@ impl Desk {
             place,
             counter: address as u64,
             is_heap: false,
-            turn_since: Moment::START,
-            has_yielded: true,
-            over_since: None,
-            idle_since: None,
-            want_since: None,
-            held: VecDeque::new(),
+            seat: Seat::default(),
             nap: None,
         }
     }
@@ -187,12 +171,11 @@ impl Desk {
     }
 
     fn needs_reading(&self) -> bool {
-        self.want_since.is_some() || self.nap == Some(WANTING)
+        self.seat.wants() || self.nap == Some(WANTING)
     }
 
     /// Where the orchestrator stands on this device now.
     fn stand(&mut self, shared: &Shared) -> Standing {
-        let now = book::now();
         let mut state = shared.lock();
         let mut standing = state.scheduler.standing(self.device);
         let wanted = state.scheduler.wanted_allotment(self.device);
@@ -201,34 +184,8 @@ impl Desk {
             state.keeper_knows = state.keeper_knows.without(self.device);
         }
         drop(state);
-        self.want_since = wanted.map(|_| self.want_since.unwrap_or(now));
-        standing.wanted = wanted.zip(self.want_since).map(|((bytes, priority), since)| Want { bytes, priority, since });
-        // Alone until now: what is promised is what it has.
-        standing.allotted = allotment.unwrap_or(standing.promised).max(standing.promised);
         standing.counter = self.counter;
-        standing.turn_since = self.turn_since;
-        standing.in_use = self.settled(now, standing.ours.min(standing.least));
-        standing.is_over = self.over_since.is_some_and(|since| now.since(since) >= OVER_FOR);
-        let is_idle = standing.urgency.is_none() && wanted.is_none();
-        self.idle_since = is_idle.then(|| self.idle_since.unwrap_or_else(Instant::now));
-        standing.rests = self.idle_since.is_some_and(|since| since.elapsed() >= REST_AFTER);
-        standing
-    }
-
-    /// What was held all the time for a while.
-    fn settled(&mut self, now: Moment, held: Bytes) -> Bytes {
-        let gap = self.held.back().is_some_and(|(at, _)| now.since(*at) > SETTLE);
-        if gap {
-            // The least since then is among the figures; there was no other in between.
-            self.held.clear();
-            self.held.push_back((Moment(now.0 - SETTLE.0), held));
-        }
-        self.held.push_back((now, held));
-        while self.held.get(1).is_some_and(|(at, _)| now.since(*at) >= SETTLE) {
-            self.held.pop_front();
-        }
-        let is_long = self.held.front().is_some_and(|(at, _)| now.since(*at) >= SETTLE);
-        if is_long { self.held.iter().map(|(_, held)| *held).min().unwrap_or_default() } else { Bytes::ZERO }
+        self.seat.stand(book::now(), standing, allotment, wanted)
     }
 
     /// What the book says, and what follows from it.
@@ -257,7 +214,7 @@ impl Desk {
         if verdict.is_raised {
             return;
         }
-        self.has_yielded |= verdict.yields;
+        self.seat.heed(book::now(), verdict);
         let mut state = shared.lock();
         let now = shared.now();
         let line = verdict.line.min(state.scheduler.ledger().allotment(self.device).unwrap_or(standing.allotted));
@@ -295,15 +252,12 @@ impl Desk {
         entry.written = book::now();
     }
 
-    fn raise(&mut self, shared: &Shared, line: Bytes) {
-        if std::mem::take(&mut self.has_yielded) || book::now().since(self.turn_since) > Nanos(TURN.0 * 8) {
-            self.turn_since = book::now();
-        }
+    fn raise(&mut self, shared: &Shared, verdict: &Verdict) {
+        self.seat.heed(book::now(), verdict);
         let mut state = shared.lock();
         state.keeper_knows = state.keeper_knows.without(self.device);
-        state.scheduler.set_allotment(shared.now(), self.device, Some(line));
+        state.scheduler.set_allotment(shared.now(), self.device, Some(verdict.line));
         shared.release(state);
-        self.want_since = None;
     }
 
     /// Wakes those who hold what we want, and those who want what we gave.
@@ -316,13 +270,12 @@ impl Desk {
     }
 
     /// When to look again, unless somebody rings.
-    fn rest(&mut self, standing: &Standing, owes: bool, is_raised: bool, is_over: bool) {
-        self.over_since = is_over.then(|| self.over_since.unwrap_or_else(book::now));
+    fn rest(&mut self, standing: &Standing, owes: bool, is_raised: bool) {
         let wants = standing.wanted.is_some() && !is_raised;
         self.nap = match () {
             () if wants || owes => Some(WANTING),
             () if is_raised || standing.urgency.is_some() => Some(WORKING),
-            () if !standing.rests => Some(REST_AFTER),
+            () if !standing.rests => Some(REST_AFTER.into()),
             () => None,
         };
     }
@@ -332,7 +285,7 @@ impl Desk {
 const ALLOT_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// Somebody is about to take these bytes, at once or not at all: has them allotted if that can be done in a moment.
-pub(crate) fn have_allotted(shared: &Shared, portions: &[(DeviceId, Bytes)]) {
+pub(crate) fn have_allotted(shared: &Shared, portions: &[(DeviceId, Bytes)], priority: Priority) {
     if !shared.has_keeper() {
         return;
     }
@@ -341,7 +294,7 @@ pub(crate) fn have_allotted(shared: &Shared, portions: &[(DeviceId, Bytes)]) {
     loop {
         let mut state = shared.lock();
         state.scheduler.asks_no_longer(asked);
-        asked = state.scheduler.will_ask_for(portions);
+        asked = state.scheduler.will_ask_for(portions, priority);
         let is_over = asked.is_empty() || wait.nap().is_none();
         if is_over {
             state.scheduler.asks_no_longer(asked);

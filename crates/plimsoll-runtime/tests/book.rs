@@ -235,7 +235,7 @@ fn a_killed_holder_gives_back_what_it_held() {
     let orchestrator = orchestrator(&book);
     child.kill().expect("killed");
     child.wait().expect("gone");
-    granted(&orchestrator, request());
+    drop(granted(&orchestrator, request()));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_stopped_process_that_holds_the_lock_holds_up_nobody_for_long() {
     let impatient = book.clone().with_lock_wait(Duration::from_millis(50));
     let orchestrator = orchestrator(&impatient);
     // Alone: it takes what is free, and does not wait for the lock.
-    granted(&orchestrator, request());
+    drop(granted(&orchestrator, request()));
     let busy = impatient.join().change(|_| ()).expect_err("locked");
     assert!(matches!(busy, BookError::Busy { .. }), "{busy}");
     assert!(book.entries().is_ok(), "looking needs no lock");
@@ -260,7 +260,7 @@ fn a_stopped_process_that_holds_the_lock_holds_up_nobody_for_long() {
 /// Work goes on, whatever became of the book.
 fn works_alone(book: &Book) {
     let orchestrator = orchestrator(book);
-    granted(&orchestrator, request());
+    drop(granted(&orchestrator, request()));
 }
 
 #[test]

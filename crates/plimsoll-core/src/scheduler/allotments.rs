@@ -17,7 +17,7 @@ pub(super) struct Allotments {
     /// Devices of which more was wanted since somebody last looked.
     wanted: DeviceSet,
     /// What callers asked for who take it at once or not at all: the allotment that would do.
-    asked: SmallVec<[(DeviceId, Bytes); 1]>,
+    asked: SmallVec<[(DeviceId, Bytes, Priority); 1]>,
 }
 
 impl Default for Allotments {
@@ -46,8 +46,8 @@ impl<H: Host> Scheduler<H> {
         if !self.ledger.is_capped(device) {
             return None;
         }
-        let asked = self.allotments.asked.iter().filter(|(on, _)| *on == device);
-        let asked = asked.map(|(_, bytes)| (*bytes, Priority::High));
+        let asked = self.allotments.asked.iter().filter(|(on, ..)| *on == device);
+        let asked = asked.map(|(_, bytes, priority)| (*bytes, *priority));
         let wanted = asked.chain(self.wanted_by_grants(device)).chain(self.wanted_by_tasks(device));
         let wanted = wanted.filter(|(bytes, _)| *bytes > self.ledger.line(device));
         wanted.max_by_key(|(bytes, priority)| (*priority, std::cmp::Reverse(*bytes)))
@@ -60,12 +60,12 @@ impl<H: Host> Scheduler<H> {
 
     /// Somebody will ask for these bytes in a moment, and take them at once or not at all: where that needs more allotment,
     /// it is wanted from now until [`Scheduler::asks_no_longer`]. Says on which devices.
-    pub fn will_ask_for(&mut self, portions: &[(DeviceId, Bytes)]) -> DeviceSet {
+    pub fn will_ask_for(&mut self, portions: &[(DeviceId, Bytes)], priority: Priority) -> DeviceSet {
         let mut wanted = DeviceSet::NONE;
         for &(device, bytes) in portions.iter().filter(|(device, _)| device.index() < self.devices.len()) {
             let missing = bytes - self.free_for_grants(device);
             if missing > Bytes::ZERO && self.could_be_allotted(device, missing) {
-                self.allotments.asked.push((device, self.ledger.line(device) + missing));
+                self.allotments.asked.push((device, self.ledger.line(device) + missing, priority));
                 wanted = wanted.with(device);
                 self.allotments.wanted = self.allotments.wanted.with(device);
             }
@@ -75,7 +75,7 @@ impl<H: Host> Scheduler<H> {
 
     /// Whoever asked with [`Scheduler::will_ask_for`] has what it asked for, or goes without.
     pub fn asks_no_longer(&mut self, devices: DeviceSet) {
-        self.allotments.asked.retain(|(device, _)| !devices.contains(*device));
+        self.allotments.asked.retain(|(device, ..)| !devices.contains(*device));
     }
 
     /// Where we stand on a device, but for what only whoever keeps the book knows. The least and the most that were

@@ -67,13 +67,35 @@ impl Bell {
 
 #[cfg(unix)]
 fn path(folder: &Path, id: &MemberId) -> std::path::PathBuf {
-    folder.join(format!("{}-{}.{SUFFIX}", id.pid, id.number))
+    folder.join(format!("{}-{}-{}.{SUFFIX}", id.pid, id.started, id.number))
+}
+
+/// Whose bell a file is.
+#[cfg(unix)]
+fn owner_of(path: &Path) -> Option<MemberId> {
+    let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?.strip_suffix('.')?;
+    let mut parts = name.splitn(3, '-');
+    let mut next = || parts.next()?.parse().ok();
+    let (pid, started, number): (u64, u64, u64) = (next()?, next()?, next()?);
+    Some(MemberId { pid: u32::try_from(pid).ok()?, started, number })
+}
+
+/// Takes down the bells of those who died before they were in the book.
+#[cfg(unix)]
+fn sweep(folder: &Path) {
+    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let owner = owner_of(&file.path());
+        if owner.is_some_and(|owner| !super::process::is_alive(&owner, super::now())) {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
 }
 
 #[cfg(unix)]
 fn hang(folder: &Path, id: &MemberId) -> Option<Bell> {
     use std::os::unix::net::UnixDatagram;
     super::folder::make(folder).ok()?;
+    sweep(folder);
     let path = path(folder, id);
     // One of a dead process with our number.
     let _ = std::fs::remove_file(&path);
