@@ -55,9 +55,8 @@ fn two_runs_that_do_not_fit_together_both_finish_on_their_best_rung() {
         ["first", "second"].map(|name| Some(score(folder.path(), name).spawn().expect("started"))).into();
     let book = Book::at(folder.path().join("book"));
     let (mut looks, mut wanted, mut holders) = (0, 0, std::collections::BTreeSet::new());
-    let is_under_way = |child: &mut Option<Child>| {
-        child.as_mut().is_some_and(|child| child.try_wait().expect("ours").is_none())
-    };
+    let is_under_way =
+        |child: &mut Option<Child>| child.as_mut().is_some_and(|child| child.try_wait().expect("ours").is_none());
     while both.iter_mut().any(is_under_way) {
         let entries = book.entries().expect("it can be read at any time");
         let gpu = || entries.iter().filter(|entry| entry.limit.is_some());

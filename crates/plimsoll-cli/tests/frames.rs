@@ -58,7 +58,10 @@ impl Folder {
         OWN_SETTINGS.iter().for_each(|name| {
             command.env_remove(name);
         });
-        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).env("PLIMSOLL_BOOK", self.at("book")).args(["frames", "--op", op]);
+        command
+            .env("PLIMSOLL_PROFILE", self.at("profile.toml"))
+            .env("PLIMSOLL_BOOK", self.at("book"))
+            .args(["frames", "--op", op]);
         command
     }
 
@@ -68,7 +71,11 @@ impl Folder {
         let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new("bash");
         command.args(["-o", "pipefail", "-c", line]).current_dir(self.0.path()).env("PATH", path);
-        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).env("PLIMSOLL_BOOK", self.at("book")).output().expect("bash is installed")
+        command
+            .env("PLIMSOLL_PROFILE", self.at("profile.toml"))
+            .env("PLIMSOLL_BOOK", self.at("book"))
+            .output()
+            .expect("bash is installed")
     }
 }
 

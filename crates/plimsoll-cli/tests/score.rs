@@ -55,7 +55,11 @@ impl Folder {
         OWN_SETTINGS.iter().for_each(|name| {
             command.env_remove(name);
         });
-        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).env("PLIMSOLL_BOOK", self.at("book")).arg("score").args(words);
+        command
+            .env("PLIMSOLL_PROFILE", self.at("profile.toml"))
+            .env("PLIMSOLL_BOOK", self.at("book"))
+            .arg("score")
+            .args(words);
         command
     }
 }

@@ -71,7 +71,7 @@ impl Other {
 }
 
 /// Where one orchestrator stands on one device.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq)]
 pub struct Standing {
     /// What it may promise.
     pub allotted: Bytes,
@@ -93,8 +93,8 @@ pub struct Standing {
     pub in_use: Bytes,
     /// What counts our bytes.
     pub counter: u64,
-    /// The share of what strangers leave that may be promised, in millionths.
-    pub share: u32,
+    /// The share of what strangers leave that may be promised.
+    pub share: f64,
     /// The limit.
     pub limit: Option<Bytes>,
     /// The most urgent of what runs or is queued there; `None` if nothing is.
@@ -107,13 +107,6 @@ pub struct Standing {
     pub rests: bool,
     /// Together all have been allotted more than there is for a while.
     pub is_over: bool,
-}
-
-impl Standing {
-    /// A margin's share as it stands here.
-    pub fn millionths(share: f64) -> u32 {
-        (share.clamp(0.0, 1.0) * 1e6) as u32
-    }
 }
 
 /// What comes of standing there.
@@ -235,7 +228,7 @@ pub fn decide(now: Moment, me: &Standing, others: &[Other]) -> Verdict {
 
 /// The most that I may be allotted beside what others were, if strangers use so much.
 fn most_for(me: &Standing, others: &[Other], strangers: Bytes) -> Bytes {
-    let line = (me.capacity - strangers).share(f64::from(me.share) / 1e6);
+    let line = (me.capacity - strangers).share(me.share);
     let beside_others = line - others.iter().map(|other| other.allotted).sum();
     me.limit.map_or(beside_others, |limit| {
         // A limit is for all who were given it, or a tighter one, together.
@@ -296,9 +289,10 @@ fn give(now: Moment, me: &Standing, others: &[Other], before: &[&Other], owed: B
     let priority = before.iter().filter_map(|other| other.wanted).map(|want| want.priority).max();
     let is_urgent = priority > me.urgency;
     let waits_long = |want: &Want| now.since(want.since) >= LONG;
-    let must_take_turns = before.iter().filter_map(|other| other.wanted).any(|want| {
-        Some(want.priority) >= me.urgency && had_its_turn && (me.allotted > share || waits_long(&want))
-    });
+    let must_take_turns = before
+        .iter()
+        .filter_map(|other| other.wanted)
+        .any(|want| Some(want.priority) >= me.urgency && had_its_turn && (me.allotted > share || waits_long(&want)));
     verdict.yields = is_urgent || must_take_turns;
     // What was used a moment ago will be used again in a moment, while it is one's turn.
     let in_use = if me.urgency.is_some() && !had_its_turn { me.most } else { me.promised };
@@ -317,7 +311,7 @@ mod tests {
 
     fn me(capacity: u64) -> Standing {
         let urgency = Some(Priority::Normal);
-        Standing { capacity: Bytes(capacity), share: 1_000_000, urgency, counter: 1, ..Standing::default() }
+        Standing { capacity: Bytes(capacity), share: 1.0, urgency, counter: 1, ..Standing::default() }
     }
 
     fn other(allotted: u64, in_use: u64) -> Other {
@@ -352,7 +346,11 @@ mod tests {
         assert_eq!(raised(beside_one_that_uses_them, &[other(30, 30)]), Some(70), "and counted once if it does");
         assert_eq!(raised(beside_one_that_uses_them, &[other(30, 0)]), None, "but only when that is sure");
         let seen_by_it = Other { strangers: Some(Bytes::ZERO), ..other(30, 0) };
-        assert_eq!(raised(beside_one_that_uses_them, &[seen_by_it]), Some(70), "or when it saw that nobody else is there");
+        assert_eq!(
+            raised(beside_one_that_uses_them, &[seen_by_it]),
+            Some(70),
+            "or when it saw that nobody else is there"
+        );
     }
 
     #[test]
@@ -407,7 +405,8 @@ mod tests {
         assert_eq!((verdict.line, verdict.yields, verdict.owes), (Bytes(80), false, true), "it is its turn");
         let verdict = decide(NOW, &holds(80, 0, TURN), &waits);
         assert_eq!((verdict.line, verdict.yields, verdict.recall), (Bytes(40), true, None), "it has had it");
-        let urgent = [Other { wanted: waits[0].wanted.map(|want| Want { priority: Priority::High, ..want }), ..waits[0] }];
+        let urgent =
+            [Other { wanted: waits[0].wanted.map(|want| Want { priority: Priority::High, ..want }), ..waits[0] }];
         let verdict = decide(NOW, &holds(80, 0, Nanos::ZERO), &urgent);
         assert_eq!((verdict.line, verdict.recall), (Bytes(40), Some(Priority::High)));
         let verdict = decide(NOW, &Standing { urgency: Some(Priority::Critical), ..holds(80, 0, TURN) }, &urgent);

@@ -31,9 +31,9 @@ use plimsoll_core::{Bytes, Moment};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bell::Bell;
-pub(crate) use process::own_start;
 pub use listed::{Listed, Place};
 pub use page::{BYTES_MAX, ENTRIES_MAX};
+pub(crate) use process::own_start;
 
 /// How long to wait for another member that changes the book. That takes well below a millisecond; one that was stopped
 /// meanwhile should not stop everyone else.

@@ -152,14 +152,7 @@ impl Drop for Keeper {
 
 impl Desk {
     fn new(device: DeviceId, place: Place, address: usize) -> Self {
-        Self {
-            device,
-            place,
-            counter: address as u64,
-            is_heap: false,
-            seat: Seat::default(),
-            nap: None,
-        }
+        Self { device, place, counter: address as u64, is_heap: false, seat: Seat::default(), nap: None }
     }
 
     /// What counts this device's bytes: the process for its heap, the device object for all others.
@@ -272,11 +265,13 @@ impl Desk {
     /// When to look again, unless somebody rings.
     fn rest(&mut self, standing: &Standing, owes: bool, is_raised: bool) {
         let wants = standing.wanted.is_some() && !is_raised;
-        self.nap = match () {
-            () if wants || owes => Some(WANTING),
-            () if is_raised || standing.urgency.is_some() => Some(WORKING),
-            () if !standing.rests => Some(REST_AFTER.into()),
-            () => None,
+        let works = is_raised || standing.urgency.is_some();
+        self.nap = if wants || owes {
+            Some(WANTING)
+        } else if works {
+            Some(WORKING)
+        } else {
+            (!standing.rests).then_some(REST_AFTER.into())
         };
     }
 }

@@ -36,7 +36,8 @@ impl<H: Host> Scheduler<H> {
         let before = self.ledger.line(device);
         self.ledger.set_allotment(device, allotment);
         if self.ledger.line(device) != before {
-            self.line_moved(now, device, before);
+            let rose = self.ledger.line(device) > before;
+            self.line_moved(now, device, rose);
         }
     }
 
@@ -91,7 +92,7 @@ impl<H: Host> Scheduler<H> {
             ours: state.memory.ours,
             capacity: state.memory.capacity,
             strangers: state.memory.capacity - (state.memory.free + state.memory.ours),
-            share: Standing::millionths(state.spec.margin.share),
+            share: state.spec.margin.share,
             limit: state.spec.margin.limit,
             urgency: self.urgency(device),
             ..Standing::default()
@@ -103,6 +104,9 @@ impl<H: Host> Scheduler<H> {
     pub fn give_up_idle(&mut self, now: Moment, device: DeviceId, bytes: Bytes) -> Discards<H> {
         let target = self.ledger.promised(device) - bytes;
         let mut discards = Discards::default();
+        if bytes == Bytes::ZERO {
+            return discards;
+        }
         let is_above = |ledger: &crate::ledger::Ledger| ledger.promised(device) > target;
         self.evict_while(now, device, is_above, &Needs::nothing(), &mut discards);
         self.things_changed();
@@ -147,8 +151,8 @@ impl<H: Host> Scheduler<H> {
     }
 
     fn wanted_by_tasks(&self, device: DeviceId) -> Option<(Bytes, Priority)> {
-        let heads = self.device(device).queue.iter().take(LOOK);
-        heads.filter_map(|task| self.wanted_by_task(device, task)).next()
+        let mut heads = self.device(device).queue.iter().take(LOOK);
+        heads.find_map(|task| self.wanted_by_task(device, task))
     }
 
     fn wanted_by_task(&self, device: DeviceId, task: TaskId) -> Option<(Bytes, Priority)> {

@@ -178,17 +178,18 @@ impl<H: Host> Scheduler<H> {
         if (line, ceiling) == (self.ledger.measured(device), self.ledger.ceiling(device)) {
             return;
         }
-        let before = self.ledger.line(device);
+        // What is there may be asked for, whether or not it is allotted yet.
+        let rose = line > self.ledger.measured(device);
         self.ledger.set_line(device, line, ceiling);
-        self.line_moved(now, device, before);
+        self.line_moved(now, device, rose);
     }
 
-    /// The line is, or may be, elsewhere than it was before.
-    pub(super) fn line_moved(&mut self, now: Moment, device: DeviceId, before: Bytes) {
+    /// The line, or what may become of it, is elsewhere than it was before.
+    pub(super) fn line_moved(&mut self, now: Moment, device: DeviceId, rose: bool) {
         self.things_changed();
         let (line, promised) = (self.ledger.line(device), self.ledger.promised(device));
         self.note(now, || What::LineMoved { device, line, promised });
-        if line > before {
+        if rose {
             self.memory_freed(now);
         } else {
             self.step_off_what_no_longer_fits(now, device);

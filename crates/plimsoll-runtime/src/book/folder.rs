@@ -41,8 +41,7 @@ pub(super) fn make(folder: &Path) -> Result<(), BookError> {
         _ => {}
     }
     let looked = fs::symlink_metadata(folder);
-    let metadata =
-        looked.map_err(|source| BookError::Io { doing: "look at", path: folder.to_owned(), source })?;
+    let metadata = looked.map_err(|source| BookError::Io { doing: "look at", path: folder.to_owned(), source })?;
     match fault_of(&metadata) {
         Some(reason) => Err(BookError::Folder { path: folder.to_owned(), reason }),
         None => Ok(()),

@@ -88,7 +88,10 @@ mod tests {
     fn a_process_is_known_by_its_number_and_its_start() {
         let me = MemberId { pid: std::process::id(), started: own_start(), number: 0 };
         assert!(is_alive(&me, Moment::START) && me.started > 0);
-        assert!(!is_alive(&MemberId { started: me.started + 1, ..me.clone() }, Moment::START), "its number was used again");
+        assert!(
+            !is_alive(&MemberId { started: me.started + 1, ..me.clone() }, Moment::START),
+            "its number was used again"
+        );
         assert!(!is_alive(&MemberId { pid: u32::MAX, ..me }, Moment::START));
     }
 

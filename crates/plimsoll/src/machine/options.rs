@@ -58,7 +58,13 @@ pub struct MachineOptions {
 
 impl Default for MachineOptions {
     fn default() -> Self {
-        Self { gpus: GpuUse::default(), logical_gpus: 1, memory_limit: MemoryLimit::NONE, cpu_slots: None, alone: false }
+        Self {
+            gpus: GpuUse::default(),
+            logical_gpus: 1,
+            memory_limit: MemoryLimit::NONE,
+            cpu_slots: None,
+            alone: false,
+        }
     }
 }
 

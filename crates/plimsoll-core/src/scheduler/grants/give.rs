@@ -49,19 +49,20 @@ impl<H: Host> Scheduler<H> {
     pub(in crate::scheduler) fn wanted_by_grants(&self, device: DeviceId) -> Option<(Bytes, Priority)> {
         let lacks = |more: &[(DeviceId, Bytes)]| {
             let missing = bytes_on(more, device) - self.free_for_grants(device);
-            (missing > Bytes::ZERO && self.could_be_allotted(device, missing)).then(|| self.ledger.line(device) + missing)
+            (missing > Bytes::ZERO && self.could_be_allotted(device, missing))
+                .then(|| self.ledger.line(device) + missing)
         };
-        let waiting = self.grants.waiting.iter().filter_map(|(_, id)| self.grants.get(*id));
+        let mut waiting = self.grants.waiting.iter().filter_map(|(_, id)| self.grants.get(*id));
         let wanted = |grant: &super::book::Grant| {
             let line = grant.spec.ladder.iter().find_map(|rung| lacks(rung.portions()))?;
             Some((line, grant.spec.priority))
         };
-        let rising = self.grants.all.iter().filter(|(_, grant)| grant.wants_to_rise());
+        let mut rising = self.grants.all.iter().filter(|(_, grant)| grant.wants_to_rise());
         let to_rise = |(id, grant): (&GrantId, &super::book::Grant)| {
             let line = (0..grant.rung.unwrap_or(0)).find_map(|rung| lacks(&self.more_than_held(*id, rung)))?;
             Some((line, Priority::Background))
         };
-        waiting.filter_map(wanted).next().or_else(|| rising.filter_map(to_rise).next())
+        waiting.find_map(wanted).or_else(|| rising.find_map(to_rise))
     }
 
     /// Every device that a grant could use.

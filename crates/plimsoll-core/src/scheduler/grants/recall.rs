@@ -91,9 +91,18 @@ impl<H: Host> Scheduler<H> {
 
     /// Others want bytes that were allotted to us: less urgent holders step down until what lasts fits under the line
     /// that is left. Says whether it will.
-    pub(in crate::scheduler) fn recall_for_others(&mut self, now: Moment, device: DeviceId, priority: Priority) -> bool {
+    pub(in crate::scheduler) fn recall_for_others(
+        &mut self,
+        now: Moment,
+        device: DeviceId,
+        priority: Priority,
+    ) -> bool {
         let missing = self.ledger.lasting(device) - (self.ledger.line(device) + self.coming_back(device));
-        self.recall_missing(now, priority, [(device, missing)].into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO).collect())
+        self.recall_missing(
+            now,
+            priority,
+            [(device, missing)].into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),
+        )
     }
 
     fn recall_missing(&mut self, now: Moment, priority: Priority, missing: Portions) -> bool {

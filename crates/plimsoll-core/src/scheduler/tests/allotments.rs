@@ -60,8 +60,10 @@ fn what_would_not_fit_anyway_is_not_wanted() {
     scheduler.submit(Moment(2), spec, ()).unwrap();
     assert!(scheduler.take(Moment(2), GPU).is_none());
     assert_eq!(wanted(&scheduler), None, "other programs have it, whatever is allotted");
+    scheduler.drain_wakes();
     others_leave(&mut scheduler, Moment(3), GPU, 1_000);
-    assert!(scheduler.take(Moment(3), GPU).is_none());
+    assert!(scheduler.drain_wakes().contains(GPU), "whoever waits looks again, and wants");
+    assert!(scheduler.take(Moment(3), GPU).is_none() && scheduler.drain_wants().contains(GPU));
     assert_eq!(wanted(&scheduler), Some((500, Priority::Normal)));
 }
 
@@ -111,7 +113,9 @@ fn an_error_names_what_was_waited_for() {
 fn what_is_promised_beyond_a_lower_allotment_stays_and_nothing_more_starts() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     let spec = spec(&mut scheduler, on_gpu(300));
-    (0..2).for_each(|_| drop(scheduler.submit(Moment(1), spec.clone(), ()).unwrap()));
+    for _ in 0..2 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
     let run = start(&mut scheduler, Moment(1), GPU.0);
     allot(&mut scheduler, 2, 100);
     settle(&mut scheduler, Moment(3), &run, None);

@@ -119,7 +119,8 @@ impl World {
         let verdict = decide(now, &standing, &others);
         if !verdict.is_raised {
             member.seat.heed(now, &verdict);
-            let line = member.scheduler.ledger().allotment(DEVICE).map_or(verdict.line, |before| verdict.line.min(before));
+            let line =
+                member.scheduler.ledger().allotment(DEVICE).map_or(verdict.line, |before| verdict.line.min(before));
             member.scheduler.set_allotment(now, DEVICE, Some(line));
             member.scheduler.give_up_idle(now, DEVICE, verdict.evict);
         }
@@ -215,7 +216,7 @@ impl World {
 
 #[test]
 fn members_never_pass_the_line_together_and_all_work_is_done() {
-    for seed in 0..60 {
+    for seed in 0..600 {
         let mut world = World::new(seed);
         let leaver = world.rng.chance(0.3).then(|| world.rng.below(world.members.len()));
         for step in 0..1_200 {
