@@ -100,8 +100,14 @@ const PLAIN: Step = Step {
 const FOR_EVERY_STEP: &[(&str, &str)] = &[("LP_NUM_THREADS", "1"), ("NODEVICE_SELECT", "1")];
 
 /// Settings of the developer's own that would change what the tests see.
-const NOT_FOR_TESTS: &[&str] =
-    &["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "PLIMSOLL_PROFILE"];
+const NOT_FOR_TESTS: &[&str] = &[
+    "PLIMSOLL_ALONE",
+    "PLIMSOLL_BOOK",
+    "PLIMSOLL_MEMORY_LIMIT",
+    "PLIMSOLL_NO_GPU",
+    "PLIMSOLL_PROFILE",
+    "PLIMSOLL_SOFTWARE_GPU",
+];
 
 /// The named steps in their own order, or all of them.
 pub(crate) fn choose(named: &[&str]) -> Result<Vec<&'static Step>, String> {

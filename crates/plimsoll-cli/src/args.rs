@@ -85,6 +85,8 @@ Environment:
   PLIMSOLL_MEMORY_LIMIT=SIZE  as --memory-limit
   PLIMSOLL_NO_GPU=1           as --no-gpu
   PLIMSOLL_SOFTWARE_GPU=1     as --software-gpu
+  PLIMSOLL_ALONE=1            do not share memory with other runs: promise whatever is free
+  PLIMSOLL_BOOK=FOLDER        share it by the book in this folder, instead of the user's runtime folder
   PLIMSOLL_SOCKET=FILE        as --socket
   PLIMSOLL_PROFILE=FILE       keep the profile in this file, instead of one for each machine in the cache folder";
 

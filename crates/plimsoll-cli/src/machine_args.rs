@@ -32,6 +32,7 @@ impl MachineArgs {
             logical_gpus: self.logical_gpus.unwrap_or(environment.logical_gpus),
             memory_limit: self.memory_limit.clone().unwrap_or(environment.memory_limit),
             cpu_slots: environment.cpu_slots,
+            alone: environment.alone,
         })
     }
 

@@ -36,6 +36,7 @@ use commands::{bench, completions, devices, profile, sim};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     drivers::prepare(&cli.machine);
+    plimsoll::book::on_warning(|warning| stop::warn(warning));
     let ended = match &cli.command {
         #[cfg(feature = "score")]
         Command::Score(args) => score::run(args, &cli.machine),

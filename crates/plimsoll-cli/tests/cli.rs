@@ -28,7 +28,8 @@ fn plimsoll(arguments: &[&str]) -> Command {
     OWN_SETTINGS.iter().for_each(|name| {
         command.env_remove(name);
     });
-    command.args(arguments);
+    // Other tests run beside this one.
+    command.env("PLIMSOLL_ALONE", "1").args(arguments);
     command
 }
 

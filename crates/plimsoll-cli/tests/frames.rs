@@ -16,7 +16,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Settings of the developer's own that would change what is seen here.
-const OWN_SETTINGS: [&str; 4] = ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
+const OWN_SETTINGS: [&str; 5] =
+    ["PLIMSOLL_ALONE", "PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -57,7 +58,10 @@ impl Folder {
         OWN_SETTINGS.iter().for_each(|name| {
             command.env_remove(name);
         });
-        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).args(["frames", "--op", op]);
+        command
+            .env("PLIMSOLL_PROFILE", self.at("profile.toml"))
+            .env("PLIMSOLL_BOOK", self.at("book"))
+            .args(["frames", "--op", op]);
         command
     }
 
@@ -67,7 +71,11 @@ impl Folder {
         let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new("bash");
         command.args(["-o", "pipefail", "-c", line]).current_dir(self.0.path()).env("PATH", path);
-        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).output().expect("bash is installed")
+        command
+            .env("PLIMSOLL_PROFILE", self.at("profile.toml"))
+            .env("PLIMSOLL_BOOK", self.at("book"))
+            .output()
+            .expect("bash is installed")
     }
 }
 

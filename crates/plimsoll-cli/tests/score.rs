@@ -11,7 +11,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Settings of the developer's own that would change what is seen here.
-const OWN_SETTINGS: [&str; 4] = ["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
+const OWN_SETTINGS: [&str; 5] =
+    ["PLIMSOLL_ALONE", "PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "CLICOLOR_FORCE"];
 
 /// A folder with made images, and a profile of its own.
 struct Folder(TempDir);
@@ -54,7 +55,11 @@ impl Folder {
         OWN_SETTINGS.iter().for_each(|name| {
             command.env_remove(name);
         });
-        command.env("PLIMSOLL_PROFILE", self.at("profile.toml")).arg("score").args(words);
+        command
+            .env("PLIMSOLL_PROFILE", self.at("profile.toml"))
+            .env("PLIMSOLL_BOOK", self.at("book"))
+            .arg("score")
+            .args(words);
         command
     }
 }

@@ -56,6 +56,17 @@ impl DeviceSet {
         self.0 & Self::bit(device) != 0
     }
 
+    /// Whether all of another set are in this one.
+    pub fn contains_all(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// All that are in one of the two.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// A device beyond the limit is in no set: no scheduler has it.
     fn bit(device: DeviceId) -> u64 {
         1_u64.checked_shl(u32::from(device.0)).unwrap_or(0)

@@ -5,6 +5,7 @@
 
 #![warn(missing_debug_implementations)]
 
+pub mod allotment;
 pub mod arbiter;
 pub mod balancer;
 pub mod error;

@@ -16,6 +16,7 @@ use plimsoll_core::{Bytes, DeviceId, DeviceKind, Nanos, Scheduler};
 use crate::clock::{Clock, today};
 use crate::cpu::CpuDevice;
 use crate::device::Device;
+use crate::keeper::Keeper;
 use crate::learnt::{Learning, SOFTWARE, device_keys, machine_of};
 use crate::memory_reader::{ANSWER_WAIT_MAX, Reading};
 use crate::opening::{self, How, OPEN_WAIT_MAX};
@@ -43,6 +44,7 @@ pub struct Builder {
     listeners: Vec<Box<dyn Listener>>,
     profile: Option<(ProfileFile, Option<Hardware>)>,
     anew: bool,
+    alone: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -66,6 +68,7 @@ impl Builder {
             listeners: Vec::new(),
             profile: None,
             anew: false,
+            alone: false,
         }
     }
 
@@ -215,6 +218,12 @@ impl Builder {
         self
     }
 
+    /// Keeps to itself: devices that could share their memory with other orchestrators by the [book](crate::book) do not.
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
     /// Starts it. Every device is opened, all at the same time, and has to give its known answer before it is given work;
     /// one that cannot, or takes too long, is left out and tried again later.
     pub fn build(mut self) -> Orchestrator {
@@ -229,7 +238,10 @@ impl Builder {
         let limits = self.limits();
         let shared = Arc::new(Shared::new(id, scheduler, self.devices, clock, self.device_waits, self.listeners));
         let readers = start_readers(&shared, self.margin);
-        let threads = start(&shared);
+        let mut threads = start(&shared);
+        if !self.alone {
+            threads.extend(start_keeper(&shared));
+        }
         for at in 0..shared.devices.len() {
             opening::begin(&shared, DeviceId(at as u16), How::First);
         }
@@ -280,6 +292,13 @@ fn start_readers(shared: &Arc<Shared>, margin: Margin) -> Vec<JoinHandle<()>> {
         thread
     };
     shared.devices.iter().enumerate().filter_map(reader).collect()
+}
+
+/// Without its thread nobody would ever allot anything: then there is no keeper.
+fn start_keeper(shared: &Arc<Shared>) -> Option<JoinHandle<()>> {
+    let keeper = Keeper::new(shared)?;
+    shared.set_keeper(keeper.bell());
+    spawn("plimsoll-book".to_owned(), move || keeper.keep())
 }
 
 fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {

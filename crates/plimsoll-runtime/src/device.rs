@@ -95,6 +95,11 @@ pub trait Device: Send + Sync {
         None
     }
 
+    /// Where its bytes are shared with other orchestrators, of this process and others; `None` if they are not.
+    fn book(&self) -> Option<&crate::book::Place> {
+        None
+    }
+
     /// Opens one worker's way to it. Called on the worker's own thread.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use plimsoll_core::{
 };
 
 use crate::job::Runtime;
+use crate::keeper;
 use crate::monitor::Guard;
 use crate::shared::{Shared, State, drop_quietly};
 use crate::wait::Wait;
@@ -411,6 +412,7 @@ impl Drop for Handle {
 /// Asks for a grant.
 pub(crate) fn request(shared: &Arc<Shared>, request: GrantRequest) -> Result<PendingGrant, GrantError> {
     shared.refresh_memory();
+    keeper::have_allotted(shared, request.ladder.first().map_or(&[], GrantRung::portions), request.priority);
     let mut state = shared.lock();
     let now = shared.now();
     let asked = state.scheduler.request(now, request.into_spec(now));
@@ -423,6 +425,7 @@ pub(crate) fn request(shared: &Arc<Shared>, request: GrantRequest) -> Result<Pen
 /// Takes bytes at once, or not at all.
 pub(crate) fn lease(shared: &Arc<Shared>, portions: &[(DeviceId, Bytes)]) -> Result<Grant, ShortfallError> {
     shared.refresh_memory();
+    keeper::have_allotted(shared, portions, Priority::default());
     let mut state = shared.lock();
     let now = shared.now();
     let leased = state.scheduler.lease(now, portions);

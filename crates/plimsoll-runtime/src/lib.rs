@@ -3,6 +3,7 @@
 #![warn(missing_debug_implementations)]
 
 mod backend;
+pub mod book;
 mod builder;
 mod clock;
 mod completions;
@@ -17,6 +18,7 @@ mod grant;
 mod held;
 mod inbox;
 mod job;
+mod keeper;
 mod kernel;
 mod learnt;
 mod memory_reader;

@@ -393,7 +393,7 @@ impl Orchestrator {
             health: state.scheduler.health(device),
             figures: state.scheduler.report(now, device),
             residency: state.scheduler.residency(device),
-            line: state.scheduler.ledger().line(device),
+            line: state.scheduler.ledger().measured(device),
             promised: state.scheduler.ledger().promised(device),
             promised_peak: state.scheduler.ledger().promised_peak(device),
         })
@@ -456,6 +456,7 @@ impl Orchestrator {
             state.notify_all(condvar);
         }
         self.shared.release(state);
+        self.shared.ring_keeper();
         self.shared.devices.iter().for_each(|opened| opened.memory.close());
         join_all(&mut self.threads, JOIN_WAIT_MAX);
         join_all(&mut self.readers, READER_WAIT_MAX);

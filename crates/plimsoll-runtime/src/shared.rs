@@ -5,15 +5,16 @@
 //! completion queue, those of the memory readers and the listeners' are taken alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
 use plimsoll_core::event::Event;
 use plimsoll_core::scheduler::{Discards, Ending, Order};
-use plimsoll_core::{DeviceId, Moment, Nanos, Scheduler};
+use plimsoll_core::{DeviceId, DeviceSet, Moment, Nanos, Scheduler};
 
+use crate::book::Bell;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::grant::{self, Calls, Mailboxes};
@@ -68,6 +69,8 @@ pub(crate) struct State {
     pub(crate) space_waiters: SpaceWaiters,
     /// What owners of grants have not heard yet.
     pub(crate) mailboxes: Mailboxes,
+    /// The devices of which the keeper knows that more is wanted.
+    pub(crate) keeper_knows: DeviceSet,
     /// The watchdog sleeps without a time limit: wake it when work arrives.
     pub(crate) watchdog_dozes: bool,
     /// How many slots of each device should ask for work, as of when the lock was last released.
@@ -102,6 +105,8 @@ pub(crate) struct Shared {
     reading_wait_max: Duration,
     listeners: Mutex<Vec<Box<dyn Listener>>>,
     memory_asked_at: AtomicU64,
+    /// Wakes the keeper of the book, if there is one.
+    keeper: OnceLock<Arc<Bell>>,
 }
 
 /// What happened under the lock and is to be followed up outside it.
@@ -134,7 +139,18 @@ impl Shared {
         let mailboxes = Mailboxes::new();
         let space_waiters = SpaceWaiters::default();
         let watchdog_dozes = false;
-        let state = State { scheduler, stage, orders, tries, space_waiters, mailboxes, watchdog_dozes, slots_wanted };
+        let keeper_knows = DeviceSet::NONE;
+        let state = State {
+            scheduler,
+            stage,
+            orders,
+            tries,
+            space_waiters,
+            mailboxes,
+            keeper_knows,
+            watchdog_dozes,
+            slots_wanted,
+        };
         let opened = |device| Opened { device, generation: AtomicU32::new(0), memory: MemoryReader::new() };
         Self {
             id,
@@ -146,6 +162,7 @@ impl Shared {
             reading_wait_max: waits.reading_max,
             listeners: Mutex::new(listeners),
             memory_asked_at: AtomicU64::new(clock.now().0),
+            keeper: OnceLock::new(),
         }
     }
 
@@ -221,6 +238,7 @@ impl Shared {
                 self.notify_if_width_changed(state, DeviceId(device as u16));
             }
         }
+        self.tell_keeper(state);
         let events = state.scheduler.drain_events();
         if !state.scheduler.has_news() && events.is_empty() {
             return None;
@@ -238,6 +256,31 @@ impl Shared {
         let mut discards = state.scheduler.drain_discards();
         let calls = self.deliver_to_owners(state, &mut discards);
         Some(News { endings, discards, calls, events })
+    }
+
+    /// More is wanted of a device than was allotted: the keeper hears of it once, and looks until it is no longer so.
+    #[inline]
+    fn tell_keeper(&self, state: &mut Guard<'_, State>) {
+        let wanted = state.scheduler.drain_wants();
+        if !wanted.is_empty() && !state.keeper_knows.contains_all(wanted) {
+            state.keeper_knows = state.keeper_knows.union(wanted);
+            self.ring_keeper();
+        }
+    }
+
+    /// There is something for the keeper of the book to do.
+    pub(crate) fn ring_keeper(&self) {
+        if let Some(bell) = self.keeper.get() {
+            bell.ring();
+        }
+    }
+
+    pub(crate) fn has_keeper(&self) -> bool {
+        self.keeper.get().is_some()
+    }
+
+    pub(crate) fn set_keeper(&self, bell: Arc<Bell>) {
+        let _ = self.keeper.set(bell);
     }
 
     /// Owners of grants have something to hear: they wake, and so does the watchdog, for something new may be due.

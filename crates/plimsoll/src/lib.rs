@@ -75,6 +75,8 @@ pub use stop::StopSign;
 /// Images, their quality metrics, and frame operations.
 #[cfg(feature = "metrics")]
 pub use plimsoll_image as image;
+/// How orchestrators of this user share the memory of devices, in one process and in many.
+pub use plimsoll_runtime::book;
 pub use plimsoll_runtime::profile_file::{ProfileFile, ProfileFileError};
 pub use plimsoll_runtime::telemetry;
 

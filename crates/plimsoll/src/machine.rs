@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::{DeviceSet, Fault};
+use plimsoll_runtime::book::{Book, Listed as InBook, Place};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::{Device, DeviceFacts, Nature};
 
@@ -22,7 +23,7 @@ pub use plimsoll_wgpu::truth;
 
 pub use memory_limit::{MemoryLimit, ParseMemoryLimitError};
 pub use name::{DeviceName, ParseDeviceNameError};
-pub use options::{GpuUse, MEMORY_LIMIT, MachineOptions, NO_GPU, SOFTWARE_GPU, SettingError};
+pub use options::{ALONE, GpuUse, MEMORY_LIMIT, MachineOptions, NO_GPU, SOFTWARE_GPU, SettingError};
 
 /// The devices to work with.
 ///
@@ -144,6 +145,13 @@ struct Part {
 }
 
 impl Part {
+    /// The same device, its memory shared with other programs.
+    fn shared_by(self, book: Option<&Book>, parts: u16) -> Self {
+        let Some(book) = book else { return self };
+        let device = name_in_book(self.name, self.device.facts(), parts);
+        Self { device: Arc::new(InBook::new(self.device, Place { book: book.clone(), device })), ..self }
+    }
+
     fn listed(self) -> Listed {
         let Self { name, asked_for, device, opened } = self;
         Listed { name, facts: device.facts().clone(), asked_for, device: opened.map(|()| device) }
@@ -193,7 +201,9 @@ impl Plan {
 
     fn open(&self, options: &MachineOptions, wanted: impl Fn(&Card) -> bool) -> Vec<Part> {
         let cards = self.cards.iter().filter(|card| wanted(card));
-        std::iter::once(open_cpu(options)).chain(cards.flat_map(|card| card.open(self.parts, options))).collect()
+        let parts = std::iter::once(open_cpu(options)).chain(cards.flat_map(|card| card.open(self.parts, options)));
+        let book = (!options.alone).then(Book::of_user);
+        parts.map(|part| part.shared_by(book.as_ref(), self.parts)).collect()
     }
 }
 
@@ -203,6 +213,18 @@ fn wants_software(options: &MachineOptions, mut found: impl Iterator<Item = Natu
         GpuUse::None => false,
         GpuUse::WithSoftware => true,
         GpuUse::Hardware => options.logical_gpus > 1 && found.all(|nature| nature == Nature::Software),
+    }
+}
+
+/// The same in every program: where the card sits, if that is known. Parts of a card stand for cards of their own.
+fn name_in_book(name: DeviceName, facts: &DeviceFacts, parts: u16) -> String {
+    let card = if facts.bus.is_empty() { &facts.key } else { &facts.bus };
+    match name {
+        DeviceName::Cpu => "memory".to_owned(),
+        DeviceName::Gpu(number) if parts > 1 => format!("{card} {}/{parts} of gpu{}", number % parts, number / parts),
+        // Equal cards whose place nobody knows are told apart by their number.
+        DeviceName::Gpu(number) if facts.bus.is_empty() => format!("{card} gpu{number}"),
+        DeviceName::Gpu(_) => card.clone(),
     }
 }
 
@@ -244,6 +266,27 @@ mod tests {
         assert!(wants(GpuUse::Hardware, 2, &[Software]));
         assert!(!wants(GpuUse::Hardware, 2, &[Hardware, Software]));
         assert!(!wants(GpuUse::None, 2, &[Software]));
+    }
+
+    #[test]
+    fn a_device_has_one_name_in_the_book_and_no_other_has_it() {
+        let facts = |bus: &str| {
+            let cpu = CpuDevice::builder().slots(1).build();
+            DeviceFacts { bus: bus.into(), key: "card".into(), ..cpu.facts().clone() }
+        };
+        let gpu = DeviceName::Gpu;
+        assert_eq!(name_in_book(DeviceName::Cpu, &facts(""), 1), "memory");
+        assert_eq!(name_in_book(gpu(0), &facts("0000:01:00.0"), 1), name_in_book(gpu(3), &facts("0000:01:00.0"), 1));
+        assert_ne!(name_in_book(gpu(0), &facts(""), 1), name_in_book(gpu(1), &facts(""), 1));
+        let parts: Vec<String> = (0..4).map(|number| name_in_book(gpu(number), &facts("b"), 2)).collect();
+        assert_eq!(parts, ["b 0/2 of gpu0", "b 1/2 of gpu0", "b 0/2 of gpu1", "b 1/2 of gpu1"]);
+    }
+
+    #[test]
+    fn devices_share_by_the_book_unless_somebody_wants_to_be_alone() {
+        let options = MachineOptions { gpus: GpuUse::None, ..MachineOptions::default() };
+        assert!(Machine::open(&options).devices[0].book().is_some());
+        assert!(Machine::open(&MachineOptions { alone: true, ..options }).devices[0].book().is_none());
     }
 
     #[test]

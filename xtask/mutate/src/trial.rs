@@ -16,8 +16,14 @@ pub(crate) const SWITCH_VARIABLE: &str = "PLIMSOLL_MUTANT";
 const MEMORY_MAX_KIB: u64 = 8 << 20;
 
 /// Settings of the developer's own that would change what the tests see.
-const NOT_FOR_TESTS: &[&str] =
-    &["PLIMSOLL_MEMORY_LIMIT", "PLIMSOLL_NO_GPU", "PLIMSOLL_SOFTWARE_GPU", "PLIMSOLL_PROFILE"];
+const NOT_FOR_TESTS: &[&str] = &[
+    "PLIMSOLL_ALONE",
+    "PLIMSOLL_BOOK",
+    "PLIMSOLL_MEMORY_LIMIT",
+    "PLIMSOLL_NO_GPU",
+    "PLIMSOLL_PROFILE",
+    "PLIMSOLL_SOFTWARE_GPU",
+];
 
 /// How a test program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

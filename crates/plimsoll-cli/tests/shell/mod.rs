@@ -50,6 +50,8 @@ impl Folder {
         OWN_SETTINGS.iter().for_each(|name| {
             command.env_remove(name);
         });
+        // Other tests run beside this one.
+        command.env("PLIMSOLL_ALONE", "1");
         command.env("PLIMSOLL_PROFILE", self.at(".profile.toml")).output().expect("bash and timeout are installed")
     }
 

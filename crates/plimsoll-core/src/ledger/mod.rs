@@ -83,7 +83,12 @@ pub struct AlreadyReturnedError;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
+    /// What may be promised: what was measured, under the allotment.
     line: Bytes,
+    /// The line as it was measured.
+    measured: Bytes,
+    /// How much of it may be promised here, where it is shared with others; `None` is all of it.
+    allotment: Option<Bytes>,
     /// The highest that the line can be: what other programs hold now they may give back.
     ceiling: Bytes,
     /// The part of what is promised that grants hold.
@@ -100,6 +105,8 @@ struct Account {
     peak: Bytes,
     /// The most since somebody began to watch.
     peak_watched: Bytes,
+    /// The least and the most since they were last taken.
+    extremes: (Bytes, Bytes),
 }
 
 impl Account {
@@ -112,10 +119,16 @@ impl Account {
         self.parts_of(holder).into_iter().flatten().for_each(|part| *part += bytes);
         self.peak = self.peak.max(self.promised);
         self.peak_watched = self.peak_watched.max(self.promised);
+        self.extremes.1 = self.extremes.1.max(self.promised);
+    }
+
+    fn draw(&mut self) {
+        self.line = self.allotment.map_or(self.measured, |allotment| self.measured.min(allotment));
     }
 
     fn remove(&mut self, bytes: Bytes, holder: Holder) {
         self.promised -= bytes;
+        self.extremes.0 = self.extremes.0.min(self.promised);
         self.parts_of(holder).into_iter().flatten().for_each(|part| *part -= bytes);
     }
 
@@ -177,7 +190,39 @@ impl Ledger {
             self.accounts.resize(device.index() + 1, Account::default());
         }
         let account = &mut self.accounts[device.index()];
-        (account.line, account.ceiling) = (line, ceiling.max(line));
+        (account.measured, account.ceiling) = (line, ceiling.max(line));
+        account.draw();
+    }
+
+    /// Says how much of a device's line may be promised here; `None` is all of it. Leases already given stay good, and
+    /// the ceiling stays where it is: others may give back what they were allotted.
+    pub fn set_allotment(&mut self, device: DeviceId, allotment: Option<Bytes>) {
+        if let Some(account) = self.accounts.get_mut(device.index()) {
+            account.allotment = allotment;
+            account.draw();
+        }
+    }
+
+    /// How much of a device's line may be promised here; `None` is all of it.
+    pub fn allotment(&self, device: DeviceId) -> Option<Bytes> {
+        self.account(device).allotment
+    }
+
+    /// The line of a device as it was measured: what may be promised if the allotment is large enough.
+    pub fn measured(&self, device: DeviceId) -> Bytes {
+        self.account(device).measured
+    }
+
+    /// Whether the allotment keeps the line below what was measured.
+    pub fn is_capped(&self, device: DeviceId) -> bool {
+        let account = self.account(device);
+        account.line < account.measured
+    }
+
+    /// The least and the most that were promised of a device since this was last asked.
+    pub(crate) fn take_extremes(&mut self, device: DeviceId) -> (Bytes, Bytes) {
+        let Some(account) = self.accounts.get_mut(device.index()) else { return Default::default() };
+        std::mem::replace(&mut account.extremes, (account.promised, account.promised))
     }
 
     /// The bytes of a device that may be promised.

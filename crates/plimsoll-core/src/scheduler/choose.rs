@@ -344,7 +344,8 @@ impl<H: Host> Scheduler<H> {
     ) -> Result<(), Refusal> {
         let is_short = || {
             let bytes = self.bytes_of(&state.spec, rung, device, cell);
-            self.memory_wait(now, &state.spec, rung, device, bytes).is_ok_and(|wait| wait.is_some())
+            let waits = self.memory_wait(now, &state.spec, rung, device, bytes).is_ok_and(|wait| wait.is_some());
+            waits || self.ledger.is_capped(device) && self.shortfall(device, &state.spec, rung).is_some()
         };
         let failed = state.failed_on(rung.name, device);
         if failed || (state.waited_in_vain(rung.name, device) && is_short()) {
@@ -482,7 +483,12 @@ impl<H: Host> Scheduler<H> {
         if wanted > ceiling {
             return Err(Refusal::DoesNotFit(ShortfallError::NeverFits { device, wanted, line: ceiling }));
         }
-        if wanted <= self.ledger.free(device) || self.shortfall(device, spec, rung).is_none() {
+        if wanted <= self.ledger.free(device) {
+            return Ok(None);
+        }
+        let Some(missing) = self.shortfall(device, spec, rung) else { return Ok(None) };
+        // It is asked for as soon as its turn comes. Nobody steps down meanwhile: others are asked to make room.
+        if self.could_be_allotted(device, missing) {
             return Ok(None);
         }
         let patience = self.config.memory_wait_max;
@@ -495,7 +501,7 @@ impl<H: Host> Scheduler<H> {
     /// Whether so many bytes would not fit even if every run here ended and everything idle went: other programs, grants
     /// or held sessions have them, and nobody here can tell for how long.
     pub(super) fn is_held_by_others(&self, device: DeviceId, wanted: Bytes) -> bool {
-        wanted > self.ledger.line(device) - self.ledger.lasting(device)
+        wanted > self.ledger.measured(device) - self.ledger.lasting(device)
     }
 
     /// What a task wants beside the session that its sequence holds: that is no other's.

@@ -180,16 +180,21 @@ impl<H: Host> Scheduler<H> {
     /// promised so much.
     pub(super) fn draw_line(&mut self, now: Moment, device: DeviceId, memory: Memory, promised: Bytes) {
         let (line, ceiling) = self.device_mut(device).line_after(memory, promised);
-        let before = (self.ledger.line(device), self.ledger.ceiling(device));
-        if (line, ceiling) == before {
+        if (line, ceiling) == (self.ledger.measured(device), self.ledger.ceiling(device)) {
             return;
         }
-        let (before, _) = before;
-        self.things_changed();
+        // What is there may be asked for, whether or not it is allotted yet.
+        let rose = line > self.ledger.measured(device);
         self.ledger.set_line(device, line, ceiling);
-        let promised = self.ledger.promised(device);
+        self.line_moved(now, device, rose);
+    }
+
+    /// The line, or what may become of it, is elsewhere than it was before.
+    pub(super) fn line_moved(&mut self, now: Moment, device: DeviceId, rose: bool) {
+        self.things_changed();
+        let (line, promised) = (self.ledger.line(device), self.ledger.promised(device));
         self.note(now, || What::LineMoved { device, line, promised });
-        if line > before {
+        if rose {
             self.memory_freed(now);
         } else {
             self.step_off_what_no_longer_fits(now, device);
@@ -198,9 +203,9 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Tasks queued here that need more than the new line are chosen for again.
+    /// Tasks queued here that need more than was measured are chosen for again. What is allotted to others they wait for.
     fn step_off_what_no_longer_fits(&mut self, now: Moment, device: DeviceId) {
-        let line = self.ledger.line(device);
+        let line = self.ledger.measured(device);
         let too_large: Vec<_> =
             self.device(device).queue.iter().filter(|task| self.queued_bytes(*task) > line).collect();
         for &task in &too_large {

@@ -450,7 +450,7 @@ impl<H: Host> Scheduler<H> {
         let held = self.grants.all.values().map(|grant| (held_by(grant), grant.spec.owner));
         let receding = self.grants.receding.iter().map(|each| (self.ledger.held(each.lease, device), each.owner));
         match held.chain(receding).max_by_key(|(bytes, _)| *bytes) {
-            Some((granted, owner)) if granted > Bytes::ZERO && wanted <= self.ledger.line(device) => {
+            Some((granted, owner)) if granted > Bytes::ZERO && wanted <= self.ledger.measured(device) => {
                 ShortfallError::Granted { device, wanted, free, owner, granted }
             }
             _ => ShortfallError::NotNow { device, wanted, free },

@@ -9,6 +9,7 @@
 //! | `holds.rs` | which session does a sequence own, and what was not yet drained of it? |
 //! | `place.rs` | into which device's queue, and what if nobody can take it? |
 //! | `take.rs` | what does a free slot start, and with which leases? |
+//! | `allotments.rs` | how much of a line may be promised here, and is more wanted? |
 //! | `evict.rs` | which idle session or reference is evicted for a promise? |
 //! | `grants.rs` | who holds bytes for longer than a task, and who must give them back? |
 //! | `settle.rs` | what did it cost, and who was waiting for it? |
@@ -27,6 +28,7 @@
 //! Invariant: a task that was taken in ends exactly once (`testkit::fuzz`).
 
 mod ahead;
+mod allotments;
 mod choose;
 mod devices;
 mod evict;
@@ -185,6 +187,7 @@ pub struct Scheduler<H: Host> {
     memos: memo::Memos,
     values: values::Values<H>,
     holds: holds::Holds<H>,
+    allotments: allotments::Allotments,
     discarded: Discards<H>,
     events: Option<Vec<Event>>,
 }
@@ -229,6 +232,7 @@ impl<H: Host> Scheduler<H> {
             memos: Default::default(),
             values: Default::default(),
             holds: Default::default(),
+            allotments: Default::default(),
             discarded: Discards::default(),
             events: None,
         }

@@ -235,7 +235,10 @@ impl<H: Host> Scheduler<H> {
             return Startable::NotNow;
         }
         let total = self.wanted(device, &state.spec, rung);
-        if total > self.ledger.free(device) && self.shortfall(device, &state.spec, rung).is_some() {
+        if total > self.ledger.free(device)
+            && let Some(missing) = self.shortfall(device, &state.spec, rung)
+        {
+            self.want_allotment_if_it_helps(device, missing);
             let state = self.tasks.get_mut(task).expect("it was there a moment ago");
             state.is_short(device, at, now);
             self.recall_for_task(now, device, task);

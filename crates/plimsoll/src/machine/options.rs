@@ -15,6 +15,8 @@ pub const NO_GPU: &str = "PLIMSOLL_NO_GPU";
 /// `1` also uses GPUs that are made of CPU cores.
 pub const SOFTWARE_GPU: &str = "PLIMSOLL_SOFTWARE_GPU";
 
+pub use plimsoll_runtime::book::ALONE;
+
 /// Which GPUs to use.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum GpuUse {
@@ -49,11 +51,20 @@ pub struct MachineOptions {
     pub memory_limit: MemoryLimit,
     /// Tasks at once on the CPU. Without this, as many as this process may use cores.
     pub cpu_slots: Option<usize>,
+    /// Promise what is free, whatever other programs of this user are about to take. Otherwise all share each device by the
+    /// [book](crate::book), so that together they stay below its line.
+    pub alone: bool,
 }
 
 impl Default for MachineOptions {
     fn default() -> Self {
-        Self { gpus: GpuUse::default(), logical_gpus: 1, memory_limit: MemoryLimit::NONE, cpu_slots: None }
+        Self {
+            gpus: GpuUse::default(),
+            logical_gpus: 1,
+            memory_limit: MemoryLimit::NONE,
+            cpu_slots: None,
+            alone: false,
+        }
     }
 }
 
@@ -85,8 +96,8 @@ impl MachineOptions {
     /// Logical devices of one card at most.
     pub const LOGICAL_GPUS_MAX: usize = gpus::PARTS_MAX;
 
-    /// What the environment asks for: `PLIMSOLL_MEMORY_LIMIT`, `PLIMSOLL_NO_GPU` and `PLIMSOLL_SOFTWARE_GPU`. If both
-    /// of the latter are on, no GPU is used. An empty variable counts as none.
+    /// What the environment asks for: `PLIMSOLL_MEMORY_LIMIT`, `PLIMSOLL_NO_GPU`, `PLIMSOLL_SOFTWARE_GPU` and
+    /// `PLIMSOLL_ALONE`. If GPUs are both left out and asked for, none is used. An empty variable counts as none.
     ///
     /// # Errors
     /// [`SettingError`] if one of them holds something else than it may.
@@ -98,12 +109,13 @@ impl MachineOptions {
         let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
         let no_gpu = switch(NO_GPU, text(NO_GPU), "leave GPUs out")?;
         let software = switch(SOFTWARE_GPU, text(SOFTWARE_GPU), "use software GPUs too")?;
+        let alone = switch(ALONE, text(ALONE), "share no memory with other programs of yours")?;
         let gpus = match (no_gpu, software) {
             (true, _) => GpuUse::None,
             (false, true) => GpuUse::WithSoftware,
             (false, false) => GpuUse::Hardware,
         };
-        Ok(Self { gpus, memory_limit: memory_limit(text(MEMORY_LIMIT))?, ..Self::default() })
+        Ok(Self { gpus, memory_limit: memory_limit(text(MEMORY_LIMIT))?, alone, ..Self::default() })
     }
 }
 
@@ -144,6 +156,7 @@ mod tests {
         assert_eq!(from(&[(NO_GPU, "1")]).unwrap().gpus, GpuUse::None);
         assert_eq!(from(&[(SOFTWARE_GPU, "1")]).unwrap().gpus, GpuUse::WithSoftware);
         assert_eq!(from(&[(SOFTWARE_GPU, "1"), (NO_GPU, "1")]).unwrap().gpus, GpuUse::None);
+        assert!(from(&[(ALONE, "1")]).unwrap().alone && !from(&[]).unwrap().alone);
         let limited = from(&[(MEMORY_LIMIT, "64MiB")]).unwrap();
         assert_eq!(limited.memory_limit, MemoryLimit::every(Bytes::mib(64)));
     }

@@ -14,7 +14,7 @@ use super::recall::Asker;
 use crate::event::{GrantEdge, What};
 use crate::grant::{GrantError, GrantId, GrantOwner, GrantPhase, GrantRung, Portions, bytes_on};
 use crate::ledger::{Ledger, ShortfallError};
-use crate::{Bytes, DeviceId, DeviceSet, Moment};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Priority};
 
 impl<H: Host> Scheduler<H> {
     /// Looks at everybody who waits, first to last, and gives what can be given.
@@ -40,6 +40,28 @@ impl<H: Host> Scheduler<H> {
             }
         }
         self.tell_who_may_rise(now);
+        self.want_allotment_for_grants();
+    }
+
+    /// The allotment of a device with which the first grant that waits would be given its best rung there is; or else one
+    /// with which a grant that stepped down could rise, which nobody else is troubled for.
+    pub(in crate::scheduler) fn wanted_by_grants(&self, device: DeviceId) -> Option<(Bytes, Priority)> {
+        let lacks = |more: &[(DeviceId, Bytes)]| {
+            let missing = bytes_on(more, device) - self.free_for_grants(device);
+            (missing > Bytes::ZERO && self.could_be_allotted(device, missing))
+                .then(|| self.ledger.line(device) + missing)
+        };
+        let mut waiting = self.grants.waiting.iter().filter_map(|(_, id)| self.grants.get(*id));
+        let wanted = |grant: &super::book::Grant| {
+            let line = grant.spec.ladder.iter().find_map(|rung| lacks(rung.portions()))?;
+            Some((line, grant.spec.priority))
+        };
+        let mut rising = self.grants.all.iter().filter(|(_, grant)| grant.wants_to_rise());
+        let to_rise = |(id, grant): (&GrantId, &super::book::Grant)| {
+            let line = (0..grant.rung.unwrap_or(0)).find_map(|rung| lacks(&self.more_than_held(*id, rung)))?;
+            Some((line, Priority::Background))
+        };
+        waiting.find_map(wanted).or_else(|| rising.find_map(to_rise))
     }
 
     /// Every device that a grant could use.
@@ -80,7 +102,7 @@ impl<H: Host> Scheduler<H> {
     /// Whether those tasks that stand in this device's queue before a moment still fit beside a grant of so many bytes.
     /// What a grant takes does not come back by itself: a task that had been before it could wait for ever.
     fn leaves_enough(&self, device: DeviceId, bytes: Bytes, owner: GrantOwner, turn: Moment) -> bool {
-        let beside_grants = self.ledger.line(device) - self.ledger.lasting(device);
+        let beside_grants = self.ledger.measured(device) - self.ledger.lasting(device);
         let before = self.device(device).queue.iter().take(LOOK).take_while(|task| {
             self.tasks
                 .get(*task)
@@ -176,7 +198,7 @@ impl<H: Host> Scheduler<H> {
             Waits::ForRuns => self.ledger.values(device),
             Waits::ForValues => Bytes::ZERO,
         };
-        self.ledger.line(device) - (self.ledger.lasting(device) + stays)
+        self.ledger.measured(device) - (self.ledger.lasting(device) + stays)
     }
 
     /// A task was put into this device's queue: if it comes before the grant that bytes are kept for, they are not.

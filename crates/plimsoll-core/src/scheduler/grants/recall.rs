@@ -120,10 +120,30 @@ impl<H: Host> Scheduler<H> {
     /// ended. Says whether they will: bytes that are already on their way back count.
     pub(super) fn recall_for(&mut self, now: Moment, asker: Asker, wanted: &[(DeviceId, Bytes)]) -> bool {
         let missing = wanted.iter().map(|&(device, bytes)| {
-            let (line, lasting) = (self.ledger.line(device), self.ledger.lasting(device));
+            let (line, lasting) = (self.ledger.measured(device), self.ledger.lasting(device));
             (device, bytes + lasting - (line + self.coming_back(device)))
         });
-        let missing: Portions = missing.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
+        let missing = missing.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
+        self.recall_missing(now, priority, missing)
+    }
+
+    /// Others want bytes that were allotted to us: less urgent holders step down until what lasts fits under the line
+    /// that is left. Says whether it will.
+    pub(in crate::scheduler) fn recall_for_others(
+        &mut self,
+        now: Moment,
+        device: DeviceId,
+        priority: Priority,
+    ) -> bool {
+        let missing = self.ledger.lasting(device) - (self.ledger.line(device) + self.coming_back(device));
+        self.recall_missing(
+            now,
+            priority,
+            [(device, missing)].into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),
+        )
+    }
+
+    fn recall_missing(&mut self, now: Moment, priority: Priority, missing: Portions) -> bool {
         if missing.is_empty() {
             return true;
         }

@@ -1,5 +1,6 @@
 //! The scheduler as a whole, where one file's rule shows only together with another's.
 
+mod allotments;
 mod batches;
 mod changes;
 mod deadlines;
@@ -24,6 +25,7 @@ mod predecessors;
 mod quality;
 mod references;
 mod sequences;
+mod shared_lines;
 mod slots;
 mod stealing;
 mod values;
