@@ -10,9 +10,12 @@ pub enum DataType {
     BOOL,
     U8,
     I8,
-    F8_E4M3,
-    F8_E5M2,
-    F8_E8M0,
+    #[serde(rename = "F8_E4M3")]
+    F8E4M3,
+    #[serde(rename = "F8_E5M2")]
+    F8E5M2,
+    #[serde(rename = "F8_E8M0")]
+    F8E8M0,
     U16,
     I16,
     F16,
@@ -30,7 +33,7 @@ impl DataType {
     /// Bytes of an element.
     pub fn bytes(self) -> u64 {
         match self {
-            Self::BOOL | Self::U8 | Self::I8 | Self::F8_E4M3 | Self::F8_E5M2 | Self::F8_E8M0 => 1,
+            Self::BOOL | Self::U8 | Self::I8 | Self::F8E4M3 | Self::F8E5M2 | Self::F8E8M0 => 1,
             Self::U16 | Self::I16 | Self::F16 | Self::BF16 => 2,
             Self::U32 | Self::I32 | Self::F32 => 4,
             Self::U64 | Self::I64 | Self::F64 | Self::C64 => 8,
