@@ -5,6 +5,8 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "array")]
 use crate::commands::array;
+#[cfg(feature = "fragments")]
+use crate::commands::fragments;
 #[cfg(feature = "frames")]
 use crate::commands::frames;
 #[cfg(feature = "pack")]
@@ -38,6 +40,9 @@ pub(crate) enum Command {
     #[cfg(feature = "array")]
     #[command(subcommand)]
     Array(array::Command),
+    #[cfg(feature = "fragments")]
+    #[command(subcommand)]
+    Fragments(fragments::Command),
     Devices(devices::Args),
     Bench(bench::Args),
     #[command(subcommand)]
@@ -54,6 +59,7 @@ Examples:
   plimsoll pack big.tar                      a standard .zst or .gz, on every core
   plimsoll unpack big.tar.zst                and back, from any zstd or gzip file
   plimsoll array write … out.zarr < raw      frames as a Zarr v3 array, with levels and shards
+  plimsoll fragments pack model.safetensors  a model in levels of measured quality
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
   plimsoll bench --quick                     measure it, so that work goes where it ends first

@@ -76,7 +76,10 @@ impl FileHead {
     /// [`FragmentError`] if they are others, or say what cannot be.
     pub fn index(&self, bytes: &[u8], what: &str) -> Result<Index, FragmentError> {
         if bytes.len() as u64 != self.index_bytes || Digest::of(bytes) != self.index_digest {
-            return Err(FragmentError::damaged(format!("the index of {what}"), "it is not the one that the file's head names"));
+            return Err(FragmentError::damaged(
+                format!("the index of {what}"),
+                "it is not the one that the file's head names",
+            ));
         }
         Index::parse(bytes, what, Self::BYTES..self.index_offset)
     }

@@ -148,11 +148,20 @@ impl Index {
     pub fn to_bytes(&self) -> Vec<u8> {
         let tensor = |tensor: &Tensor| WrittenTensor {
             errors: tensor.errors.clone(),
-            pieces: tensor.pieces.iter().map(|piece| piece.iter().map(|f| (f.offset, f.bytes, f.digest, f.checksum)).collect()).collect(),
+            pieces: tensor
+                .pieces
+                .iter()
+                .map(|piece| piece.iter().map(|f| (f.offset, f.bytes, f.digest, f.checksum)).collect())
+                .collect(),
         };
         let tensors = self.tensors.iter().map(tensor).collect();
-        let written =
-            Written { format: FORMAT, bits: self.bits.clone(), exact: self.exact, header: self.header.clone(), tensors };
+        let written = Written {
+            format: FORMAT,
+            bits: self.bits.clone(),
+            exact: self.exact,
+            header: self.header.clone(),
+            tensors,
+        };
         serde_json::to_vec(&written).expect("an index has nothing that JSON cannot say")
     }
 
@@ -194,7 +203,8 @@ impl Index {
 }
 
 fn parse(bytes: &[u8], data: std::ops::Range<u64>) -> Result<Index, String> {
-    let written: Written = serde_json::from_slice(bytes).map_err(|error| format!("its index cannot be read: {error}"))?;
+    let written: Written =
+        serde_json::from_slice(bytes).map_err(|error| format!("its index cannot be read: {error}"))?;
     let Written { format, bits, exact, header, tensors } = written;
     if format != FORMAT {
         return Err(format!("it is of format {format}, and this program reads {FORMAT}"));
@@ -255,7 +265,10 @@ fn check_ranges(index: &Index, data: std::ops::Range<u64>) -> Result<(), String>
     for fragment in all {
         let until = fragment.offset.checked_add(fragment.bytes);
         if fragment.offset < end || until.is_none_or(|until| until > data.end) {
-            return Err(format!("a fragment of {} bytes at {} lies outside the data, or over another", fragment.bytes, fragment.offset));
+            return Err(format!(
+                "a fragment of {} bytes at {} lies outside the data, or over another",
+                fragment.bytes, fragment.offset
+            ));
         }
         end = fragment.end();
     }

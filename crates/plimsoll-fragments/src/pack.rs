@@ -176,7 +176,8 @@ impl PackWriter {
             let size = index.len() as u64;
             return Err(FragmentError::TooLarge { what: "the index".to_owned(), size, limit: INDEX_BYTES_MAX });
         }
-        let head = FileHead { index_offset: self.end, index_bytes: index.len() as u64, index_digest: Digest::of(&index) };
+        let head =
+            FileHead { index_offset: self.end, index_bytes: index.len() as u64, index_digest: Digest::of(&index) };
         let written = write_at(&self.file, &index, self.end)
             .and_then(|()| self.file.sync_data())
             .and_then(|()| write_at(&self.file, &head.to_bytes(), 0))

@@ -11,15 +11,34 @@
 use std::collections::BTreeSet;
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Fragments whose past is known at most; beyond that the longest unused are forgotten.
 pub const REMEMBERED_MAX: usize = 1 << 16;
 
-/// How much a new interval counts beside those before it.
-const NEWEST: f64 = 0.4;
-/// What was used once is expected after the longest interval that is known, and this many times that.
-const UNKNOWN: f64 = 1e6;
+/// How much a new interval counts in the mean beside those before it.
+const NEWEST: f64 = 0.2;
+/// What was used once is expected after so many uses while nothing ever came back: later than anything else.
+const UNKNOWN: f64 = 1e9;
+/// First uses that are counted before older ones count half.
+const FIRSTS_COUNTED: f64 = 512.0;
+/// What is expected from the past counts as so much later than what somebody said.
+const UNCERTAIN: f64 = 3.0;
+/// How much the mean interval of what comes at random counts beside the time since it last came: habits change.
+const MEAN_SHARE: f64 = 0.5;
+/// How regular something is taken to be that came back once.
+const REGULAR_AT_FIRST: f64 = 0.5;
+/// Next uses of a fragment that are kept of hints: this pass, and the one behind it.
+const HINTS: usize = 2;
+
+/// How long it took from one use to the next.
+#[derive(Copy, Clone, Debug)]
+struct Intervals {
+    mean: f64,
+    /// The last three: two that are alike make a period, whatever pause lay between.
+    last: [f64; 3],
+    count: u32,
+}
 
 #[derive(Clone, Debug)]
 struct Known {
@@ -27,11 +46,12 @@ struct Known {
     /// What a byte of it costs to bring back, in any unit.
     cost: f64,
     last: u64,
-    /// Mean interval between uses, and how far intervals are from it; no interval before the second use.
-    interval: Option<(f64, f64)>,
-    /// When somebody said that it is used next.
-    hint: Option<u64>,
+    /// Of uses so far; none before the second.
+    intervals: Option<Intervals>,
+    /// When somebody said that it is used next, in order; zero for none.
+    hints: [u64; HINTS],
     is_here: bool,
+    was_used: bool,
     pins: u32,
 }
 
@@ -42,14 +62,51 @@ pub struct Placement<K> {
     held: u64,
     now: u64,
     known: FxHashMap<K, Known>,
+    here: FxHashSet<K>,
     /// What is remembered though it has gone, the longest unused first.
     gone: BTreeSet<(u64, K)>,
+    firsts: Firsts,
+}
+
+/// What became of fragments after their first use, all together: how many, how many of them came back, and after how long.
+#[derive(Copy, Clone, Debug, Default)]
+struct Firsts {
+    seen: f64,
+    came_back: f64,
+    after: f64,
+}
+
+impl Firsts {
+    fn see(&mut self) {
+        self.seen += 1.0;
+        if self.seen > FIRSTS_COUNTED {
+            (self.seen, self.came_back) = (self.seen / 2.0, self.came_back / 2.0);
+        }
+    }
+
+    fn come_back(&mut self, interval: f64) {
+        self.came_back += 1.0;
+        self.after += (interval - self.after) / self.came_back.clamp(1.0, 64.0);
+    }
+
+    /// When what was used once so long ago is expected: as those before it, if they came back at all.
+    fn distance(&self, since: f64) -> f64 {
+        if self.came_back < 1.0 { UNKNOWN } else { self.after * (self.seen / self.came_back).max(1.0).powi(2) + since }
+    }
 }
 
 impl<K: Copy + Eq + Ord + Hash> Placement<K> {
     /// An empty tier.
     pub fn new(capacity: u64) -> Self {
-        Self { capacity, held: 0, now: 0, known: FxHashMap::default(), gone: BTreeSet::new() }
+        Self {
+            capacity,
+            held: 0,
+            now: 0,
+            known: FxHashMap::default(),
+            here: FxHashSet::default(),
+            gone: BTreeSet::new(),
+            firsts: Firsts::default(),
+        }
     }
 
     /// Bytes that it holds.
@@ -72,27 +129,76 @@ impl<K: Copy + Eq + Ord + Hash> Placement<K> {
     pub fn used(&mut self, key: K, bytes: u64, cost: f64) -> Vec<K> {
         self.now += 1;
         let now = self.now;
-        let known = self.known.entry(key).or_insert(Known { bytes, cost, last: now, interval: None, hint: None, is_here: false, pins: 0 });
-        if known.last < now {
-            known.interval = Some(learnt(known.interval, (now - known.last) as f64));
+        if !self.known.get(&key).is_some_and(|known| known.was_used) {
+            self.firsts.see();
+        }
+        let known = self.known.entry(key).or_insert(Known {
+            bytes,
+            cost,
+            last: now,
+            intervals: None,
+            hints: [0; HINTS],
+            is_here: false,
+            was_used: false,
+            pins: 0,
+        });
+        if known.was_used {
+            if known.intervals.is_none() {
+                self.firsts.come_back((now - known.last) as f64);
+            }
+            known.intervals = Some(Intervals::with(known.intervals, (now - known.last) as f64));
         }
         self.gone.remove(&(known.last, key));
-        (known.bytes, known.cost, known.last) = (bytes, cost, now);
-        known.hint = known.hint.filter(|next| *next > now);
+        (known.bytes, known.cost, known.last, known.was_used) = (bytes, cost, now, true);
+        if known.hints[0] != 0 {
+            // This is the use that was expected next.
+            known.hints.rotate_left(1);
+            known.hints[HINTS - 1] = 0;
+        }
         if !known.is_here {
             known.is_here = true;
+            self.here.insert(key);
             self.held += bytes;
         }
         self.make_room(0)
     }
 
-    /// These will be used next, in this order.
+    /// These will be used next, in this order; what was said before of them counts no more.
     pub fn hint(&mut self, keys: impl IntoIterator<Item = (K, u64, f64)>) {
-        for (at, (key, bytes, cost)) in (self.now + 1..).zip(keys) {
-            let known = self.known.entry(key).or_insert(Known { bytes, cost, last: self.now, interval: None, hint: None, is_here: false, pins: 0 });
-            known.hint = Some(known.hint.filter(|next| *next > self.now).map_or(at, |next| next.min(at)));
+        let before = self.now;
+        for (at, (key, bytes, cost)) in (before + 1..).zip(keys) {
+            let fresh = Known {
+                bytes,
+                cost,
+                last: before,
+                intervals: None,
+                hints: [0; HINTS],
+                is_here: false,
+                was_used: false,
+                pins: 0,
+            };
+            let known = self.known.entry(key).or_insert(fresh);
+            if known.hints[0] <= before {
+                known.hints = [0; HINTS];
+            }
+            match known.hints.iter().position(|hint| *hint == 0 || *hint >= at) {
+                Some(place) if known.hints[place] != at => {
+                    known.hints[place] = at;
+                    known.hints[place + 1..].fill(0);
+                }
+                _ => {}
+            }
             if !known.is_here {
                 self.gone.insert((known.last, key));
+            }
+        }
+    }
+
+    /// What was said of these does not hold any more: whoever said it has ended early.
+    pub fn withdraw(&mut self, keys: impl IntoIterator<Item = K>) {
+        for key in keys {
+            if let Some(known) = self.known.get_mut(&key) {
+                known.hints = [0; HINTS];
             }
         }
     }
@@ -100,7 +206,16 @@ impl<K: Copy + Eq + Ord + Hash> Placement<K> {
     /// It stays until it is unpinned as often as it was pinned.
     pub fn pin(&mut self, key: K, bytes: u64) {
         let now = self.now;
-        let fresh = Known { bytes, cost: 1.0, last: now, interval: None, hint: None, is_here: false, pins: 0 };
+        let fresh = Known {
+            bytes,
+            cost: 1.0,
+            last: now,
+            intervals: None,
+            hints: [0; HINTS],
+            is_here: false,
+            was_used: false,
+            pins: 0,
+        };
         self.known.entry(key).or_insert(fresh).pins += 1;
     }
 
@@ -115,6 +230,7 @@ impl<K: Copy + Eq + Ord + Hash> Placement<K> {
     pub fn remove(&mut self, key: &K) {
         if let Some(known) = self.known.get_mut(key).filter(|known| known.is_here) {
             known.is_here = false;
+            self.here.remove(key);
             self.held -= known.bytes;
             self.gone.insert((known.last, *key));
         }
@@ -124,8 +240,11 @@ impl<K: Copy + Eq + Ord + Hash> Placement<K> {
     pub fn make_room(&mut self, bytes: u64) -> Vec<K> {
         let mut demoted = Vec::new();
         while self.held + bytes > self.capacity {
-            let here = self.known.iter().filter(|(_, known)| known.is_here && known.pins == 0);
-            let least = here.map(|(key, known)| (self.worth(known), *key)).min_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+            let here = self.here.iter().filter_map(|key| Some((key, self.known.get(key)?)));
+            let may_go = here.filter(|(_, known)| known.pins == 0);
+            let least = may_go
+                .map(|(key, known)| (self.worth(known), *key))
+                .min_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
             let Some((_, key)) = least else { break };
             self.remove(&key);
             demoted.push(key);
@@ -147,26 +266,39 @@ impl<K: Copy + Eq + Ord + Hash> Placement<K> {
 
     /// Uses until it is used next, as far as anybody can tell.
     fn distance(&self, known: &Known) -> f64 {
-        if let Some(next) = known.hint.filter(|next| *next > self.now) {
+        if let Some(next) = known.hints.iter().find(|next| **next > self.now) {
             return (next - self.now) as f64;
         }
-        let Some((interval, deviation)) = known.interval else { return UNKNOWN };
         let since = (self.now - known.last) as f64;
-        let regular = (1.0 - 2.0 * deviation / interval.max(1.0)).clamp(0.0, 1.0);
-        // What should have come and did not may never come: the longer ago, the later it is expected.
-        let by_period = if since <= interval * 1.25 { (interval - since).max(1.0) } else { since * 4.0 };
-        let by_mean = interval.max(since * 0.5);
-        regular * by_period + (1.0 - regular) * by_mean
+        let Some(intervals) = &known.intervals else { return UNCERTAIN * self.firsts.distance(since) };
+        let (period, regular) = intervals.period();
+        // What should have come and did not is in a pause, or never comes: the longer ago, the later it is expected.
+        let by_period = if since <= period * 1.25 { (period - since).max(1.0) } else { since };
+        let by_mean = MEAN_SHARE * intervals.mean + since;
+        UNCERTAIN * (regular * by_period + (1.0 - regular) * by_mean)
     }
 }
 
-fn learnt(before: Option<(f64, f64)>, interval: f64) -> (f64, f64) {
-    match before {
-        None => (interval, 0.25 * interval),
-        Some((mean, deviation)) => {
-            let off = (interval - mean).abs();
-            (mean + NEWEST * (interval - mean), deviation + NEWEST * (off - deviation))
+impl Intervals {
+    fn with(before: Option<Self>, interval: f64) -> Self {
+        match before {
+            None => Self { mean: interval, last: [interval; 3], count: 1 },
+            Some(Self { mean, last: [_, second, third], count }) => Self {
+                mean: mean + NEWEST * (interval - mean),
+                last: [second, third, interval],
+                count: count.saturating_add(1),
+            },
         }
+    }
+
+    /// The interval that came twice, or nearly so, and how alike the two were: 1 if they were the same, 0 if by half.
+    fn period(&self) -> (f64, f64) {
+        let [a, b, c] = self.last;
+        if self.count == 1 {
+            return (c, REGULAR_AT_FIRST);
+        }
+        let alike = |x: f64, y: f64| (x.min(y), (1.0 - 8.0 * (x - y).abs() / x.max(y)).max(0.0));
+        [alike(b, c), alike(a, c), alike(a, b)].into_iter().max_by(|x, y| x.1.total_cmp(&y.1)).unwrap_or((c, 0.0))
     }
 }
 

@@ -30,7 +30,8 @@ pub struct PieceOf {
 
 /// All pieces, in the order of the safetensors file.
 pub fn pieces(index: &Index) -> Vec<PieceOf> {
-    let of_tensor = |(tensor, each): (usize, &Tensor)| (0..each.pieces.len()).map(move |piece| PieceOf { tensor, piece });
+    let of_tensor =
+        |(tensor, each): (usize, &Tensor)| (0..each.pieces.len()).map(move |piece| PieceOf { tensor, piece });
     index.tensors.iter().enumerate().flat_map(of_tensor).collect()
 }
 

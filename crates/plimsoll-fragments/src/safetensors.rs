@@ -108,7 +108,9 @@ fn info(name: String, value: serde_json::Value) -> Result<TensorInfo, String> {
     let entry: Entry = serde_json::from_value(value).map_err(|error| format!("tensor {name:?}: {error}"))?;
     let Entry { dtype, shape, data_offsets: [begin, end] } = entry;
     if name.len() > NAME_BYTES_MAX || shape.len() > DIMENSIONS_MAX {
-        return Err(format!("a tensor has a name of more than {NAME_BYTES_MAX} bytes, or more than {DIMENSIONS_MAX} dimensions"));
+        return Err(format!(
+            "a tensor has a name of more than {NAME_BYTES_MAX} bytes, or more than {DIMENSIONS_MAX} dimensions"
+        ));
     }
     let bytes = tensor_bytes(dtype, &shape).ok_or_else(|| format!("tensor {name:?} has an absurd size: {shape:?}"))?;
     if end.checked_sub(begin) != Some(bytes) {

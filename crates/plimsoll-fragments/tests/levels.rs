@@ -24,10 +24,18 @@ fn each_level_is_as_good_as_plain_quantisation_at_its_bits() {
             decode(&levels, &bits, &mut decoded).unwrap();
             let ours = error(Sums::of(&weights, &decoded));
             assert_eq!(ours, encoded.sums[level].error(), "the stated error is the measured one, to the last bit");
-            let plain: Vec<(&str, f64)> = plain::ALL.iter().map(|(name, quantise)| (*name, error(Sums::of(&weights, &quantise(&weights, *known))))).collect();
+            let plain: Vec<(&str, f64)> = plain::ALL
+                .iter()
+                .map(|(name, quantise)| (*name, error(Sums::of(&weights, &quantise(&weights, *known)))))
+                .collect();
             let bytes: usize = levels.iter().map(|level| level.len()).sum();
-            let columns: Vec<String> = plain.iter().map(|(name, error)| format!("{name} {error:.5} ({:.3})", ours / error)).collect();
-            println!("{kind:?} {known} bits, {:.3} with scales and tables: ours {ours:.5}, {}", bytes as f64 * 8.0 / weights.len() as f64, columns.join(", "));
+            let columns: Vec<String> =
+                plain.iter().map(|(name, error)| format!("{name} {error:.5} ({:.3})", ours / error)).collect();
+            println!(
+                "{kind:?} {known} bits, {:.3} with scales and tables: ours {ours:.5}, {}",
+                bytes as f64 * 8.0 / weights.len() as f64,
+                columns.join(", ")
+            );
             for (name, error) in &plain {
                 assert!(ours <= error * 1.05, "{kind:?} at {known} bits: {ours} beside {error} of {name}");
             }

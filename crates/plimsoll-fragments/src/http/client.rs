@@ -15,7 +15,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long a server may take to begin its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// How long one request may take in all: what has come by then stays, and the rest is asked for again.
-pub(super) const REQUEST_MAX: Duration = Duration::from_secs(60);
+const REQUEST_MAX: Duration = Duration::from_secs(60);
 /// Servers that one request may be sent on to.
 const REDIRECTS_MAX: usize = 5;
 /// Bytes of a range that are handed on at a time.
@@ -33,6 +33,7 @@ pub struct Origin {
     etag: Option<String>,
     length: u64,
     head: FileHead,
+    request_max: Duration,
 }
 
 impl Origin {
@@ -41,17 +42,26 @@ impl Origin {
     /// # Errors
     /// If there is no server, or it gives something else.
     pub fn open(address: &str) -> Result<Self, FragmentError> {
+        Self::open_within(address, REQUEST_MAX)
+    }
+
+    /// The same, with so much time for each request.
+    ///
+    /// # Errors
+    /// As [`Origin::open`].
+    pub fn open_within(address: &str, request_max: Duration) -> Result<Self, FragmentError> {
         let config = Agent::config_builder()
-            .timeout_connect(Some(CONNECT_MAX))
-            .timeout_recv_response(Some(ANSWER_MAX))
-            .timeout_global(Some(REQUEST_MAX))
+            .timeout_connect(Some(CONNECT_MAX.min(request_max)))
+            .timeout_recv_response(Some(ANSWER_MAX.min(request_max)))
+            .timeout_global(Some(request_max))
             .max_redirects(0)
             .http_status_as_error(false)
             .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
         let agent = Agent::new_with_config(config.build());
         let url = checked(address, address)?;
         let nothing = FileHead { index_offset: 0, index_bytes: 0, index_digest: crate::Digest([0; 32]) };
-        let mut origin = Self { agent, address: address.to_owned(), url, etag: None, length: 0, head: nothing };
+        let mut origin =
+            Self { agent, address: address.to_owned(), url, etag: None, length: 0, head: nothing, request_max };
         let (answer, mut body) = origin.ask(0, FileHead::BYTES)?;
         origin.length = answer.length;
         // A weak one does not vouch for bytes.
@@ -95,7 +105,7 @@ impl Origin {
                 }
                 take(&chunk[..count])?;
                 came += count as u64;
-                if begun.elapsed() > REQUEST_MAX && came < bytes {
+                if begun.elapsed() > self.request_max && came < bytes {
                     return Err(FragmentError::server(&self.address, "it is too slow"));
                 }
             }
@@ -114,7 +124,8 @@ impl Origin {
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS_MAX {
             let range = format!("bytes={offset}-{}", offset + bytes - 1);
-            let mut request = self.agent.get(&url).header(header::RANGE, range).header(header::ACCEPT_ENCODING, "identity");
+            let mut request =
+                self.agent.get(&url).header(header::RANGE, range).header(header::ACCEPT_ENCODING, "identity");
             if let Some(etag) = &self.etag {
                 request = request.header(header::IF_RANGE, etag);
             }
@@ -135,7 +146,11 @@ impl Origin {
         let location = location.ok_or_else(|| FragmentError::server(&self.address, "it sends on to nowhere"))?;
         let absolute = match location.strip_prefix('/') {
             Some(path) if !path.starts_with('/') => {
-                format!("{}://{}{location}", from.scheme_str().unwrap_or("http"), from.authority().map_or("", |to| to.as_str()))
+                format!(
+                    "{}://{}{location}",
+                    from.scheme_str().unwrap_or("http"),
+                    from.authority().map_or("", |to| to.as_str())
+                )
             }
             _ => location.to_owned(),
         };
@@ -144,7 +159,10 @@ impl Origin {
         let is_same_host = to.host() == from.host() && (is_secure || to.authority() == from.authority());
         let gets_less_secure = from.scheme_str() == Some("https") && !is_secure;
         if gets_less_secure || !(is_same_host || (is_secure && from.scheme_str() == Some("https"))) {
-            return Err(FragmentError::server(&self.address, format!("it sends on to {to}; ask there yourself if you trust it")));
+            return Err(FragmentError::server(
+                &self.address,
+                format!("it sends on to {to}; ask there yourself if you trust it"),
+            ));
         }
         Ok(to)
     }
@@ -163,7 +181,10 @@ impl Origin {
         let range = text(header::CONTENT_RANGE).and_then(parse_range);
         let Some((first, last, length)) = range else { return refuse("it does not say which range it gives") };
         if (first, last) != (offset, offset + bytes - 1) || last >= length {
-            return refuse(&format!("it gives bytes {first} to {last} of {length} instead of {offset} to {}", offset + bytes - 1));
+            return refuse(&format!(
+                "it gives bytes {first} to {last} of {length} instead of {offset} to {}",
+                offset + bytes - 1
+            ));
         }
         if self.length != 0 && length != self.length {
             return refuse("the file there has another length now; start again");
@@ -194,7 +215,8 @@ fn parse_range(text: &str) -> Option<(u64, u64, u64)> {
 
 /// An address that can be asked.
 fn checked(url: &str, address: &str) -> Result<Uri, FragmentError> {
-    let parsed: Uri = url.parse().map_err(|error| FragmentError::server(address, format!("{url} is no address: {error}")))?;
+    let parsed: Uri =
+        url.parse().map_err(|error| FragmentError::server(address, format!("{url} is no address: {error}")))?;
     match parsed.scheme_str() {
         Some("http") if parsed.host().is_some() => Ok(parsed),
         Some("https") if cfg!(feature = "https") && parsed.host().is_some() => Ok(parsed),

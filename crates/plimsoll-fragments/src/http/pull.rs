@@ -87,7 +87,12 @@ pub fn pull_index(store: &DiskStore, origin: &Origin, watch: &PullWatch) -> Resu
 ///
 /// # Errors
 /// If some cannot be had; those that came stay.
-pub fn pull(store: &DiskStore, origin: &Origin, fragments: &[Fragment], watch: &PullWatch) -> Result<Pulled, FragmentError> {
+pub fn pull(
+    store: &DiskStore,
+    origin: &Origin,
+    fragments: &[Fragment],
+    watch: &PullWatch,
+) -> Result<Pulled, FragmentError> {
     let mut pulled = Pulled { fragments: fragments.len() as u64, ..Pulled::default() };
     pulled.bytes = fragments.iter().map(|fragment| fragment.bytes).sum();
     let missing: Vec<Fragment> = fragments.iter().filter(|fragment| !store.has((*fragment).into())).copied().collect();
@@ -113,7 +118,12 @@ pub fn pull(store: &DiskStore, origin: &Origin, fragments: &[Fragment], watch: &
 }
 
 /// Fetches whatever nobody else is fetching. Gives what others are.
-fn one_round(store: &DiskStore, origin: &Origin, fragments: &[Fragment], watch: &PullWatch) -> Result<Vec<Fragment>, FragmentError> {
+fn one_round(
+    store: &DiskStore,
+    origin: &Origin,
+    fragments: &[Fragment],
+    watch: &PullWatch,
+) -> Result<Vec<Fragment>, FragmentError> {
     let mut busy = Vec::new();
     let mut run = Run::default();
     for fragment in fragments {
@@ -165,7 +175,11 @@ impl Run {
             match result {
                 Ok(()) => return Ok(()),
                 Err(error @ (FragmentError::Server { .. } | FragmentError::Damaged { .. })) => {
-                    failures = if came >= PROGRESS_BYTES && matches!(error, FragmentError::Server { .. }) { 0 } else { failures + 1 };
+                    failures = if came >= PROGRESS_BYTES && matches!(error, FragmentError::Server { .. }) {
+                        0
+                    } else {
+                        failures + 1
+                    };
                     if failures >= FAILURES_MAX {
                         return Err(error);
                     }
@@ -220,7 +234,10 @@ impl Others {
         match self.seen {
             Some((before, since)) if before == bytes => {
                 if now - since > OTHERS_MAX {
-                    return Err(FragmentError::Busy { what: format!("{} fragments", left.len()), seconds: OTHERS_MAX.as_secs() });
+                    return Err(FragmentError::Busy {
+                        what: format!("{} fragments", left.len()),
+                        seconds: OTHERS_MAX.as_secs(),
+                    });
                 }
             }
             _ => self.seen = Some((bytes, now)),

@@ -79,7 +79,8 @@ impl Server {
             let etag = HeaderValue::from_str(&format!("\"{}\"", model.id)).expect("hexadecimal digits");
             served.push(Served { name, file: Arc::new(file), length, etag });
         }
-        let refused = |error: io::Error| FragmentError::server(&address.to_string(), format!("cannot listen there: {error}"));
+        let refused =
+            |error: io::Error| FragmentError::server(&address.to_string(), format!("cannot listen there: {error}"));
         let listener = TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         Ok(Self { listener, files: Arc::new(served), served: Arc::default() })
@@ -160,7 +161,12 @@ fn stalled_of(notify: &Arc<Notify>) -> Arc<Notify> {
     Arc::clone(notify)
 }
 
-fn respond(request: &Request<Incoming>, files: &[Served], served: &Arc<AtomicU64>, stalled: &Arc<Notify>) -> Response<FileBody> {
+fn respond(
+    request: &Request<Incoming>,
+    files: &[Served],
+    served: &Arc<AtomicU64>,
+    stalled: &Arc<Notify>,
+) -> Response<FileBody> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return empty(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -208,7 +214,9 @@ fn empty(status: StatusCode) -> Response<FileBody> {
 /// A name as it stands in a path.
 fn percent_encoded(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    name.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    name.bytes()
+        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 enum Asked {
@@ -220,7 +228,8 @@ enum Asked {
 
 /// One range; of several, the whole file is given instead.
 fn parse_range(range: &HeaderValue, length: u64) -> Asked {
-    let parts = range.to_str().ok().and_then(|text| text.strip_prefix("bytes=")).and_then(|range| range.split_once('-'));
+    let parts =
+        range.to_str().ok().and_then(|text| text.strip_prefix("bytes=")).and_then(|range| range.split_once('-'));
     let Some((first, last)) = parts else { return Asked::Whole };
     let number = |text: &str| text.trim().parse::<u64>().ok();
     match (number(first), number(last), first.trim().is_empty(), last.trim().is_empty()) {

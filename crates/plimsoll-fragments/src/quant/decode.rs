@@ -43,8 +43,11 @@ pub fn decode(levels: &[&[u8]], bits: &Bits, weights: &mut [f32]) -> Result<(), 
     let table: Vec<f32> = words(&levels[levels.len() - 1][..4 * finest.table]).map(f32::from_bits).collect();
     let scales = &levels[0][4 * layouts[0].table..4 * layouts[0].planes_begin()];
     let headers = scales.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
-    let planes: Vec<(&[u8], usize)> =
-        levels.iter().zip(&layouts).map(|(level, layout)| (&level[4 * layout.planes_begin()..], layout.added.into())).collect();
+    let planes: Vec<(&[u8], usize)> = levels
+        .iter()
+        .zip(&layouts)
+        .map(|(level, layout)| (&level[4 * layout.planes_begin()..], layout.added.into()))
+        .collect();
     for (at, (group, header)) in weights.chunks_mut(GROUP).zip(headers).enumerate() {
         let (scale, entries) = entries(&table, header, finest.bits);
         for (half, group) in group.chunks_mut(32).enumerate() {

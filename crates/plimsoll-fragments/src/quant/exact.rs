@@ -50,7 +50,8 @@ fn packed(plane: Vec<u8>) -> Vec<u8> {
 /// The bytes that were packed, from the differences and what the levels say.
 pub(super) fn decode(rest: &[u8], float: Float, decoded: &[f32]) -> Result<Vec<u8>, FragmentError> {
     let (width, weights) = (float.bytes(), decoded.len());
-    let wrong = || FragmentError::damaged("the exact level of a tensor", "its parts have not the sizes they should have");
+    let wrong =
+        || FragmentError::damaged("the exact level of a tensor", "its parts have not the sizes they should have");
     let (lengths, mut packed) = rest.split_at_checked(4 * width).ok_or_else(wrong)?;
     let mut planes = Vec::with_capacity(width);
     for length in lengths.as_chunks::<4>().0 {

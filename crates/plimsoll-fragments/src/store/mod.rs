@@ -201,7 +201,8 @@ impl DiskStore {
         file.take(limit).read_to_end(&mut bytes).map_err(|error| FragmentError::reading(&path, error))?;
         let what = path.display().to_string();
         let parsed = || {
-            let (head, index) = bytes.split_first_chunk::<64>().ok_or_else(|| FragmentError::damaged(&what, "it is too short"))?;
+            let (head, index) =
+                bytes.split_first_chunk::<64>().ok_or_else(|| FragmentError::damaged(&what, "it is too short"))?;
             let head = FileHead::parse(head, &what)?;
             if head.index_digest != id {
                 return Err(FragmentError::damaged(&what, "it is another model"));
@@ -253,7 +254,8 @@ fn written_aside(path: &Path, bytes: &[u8]) -> Result<(), FragmentError> {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let aside = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let written = fs::write(&aside, bytes).and_then(|()| File::open(&aside)?.sync_all()).and_then(|()| fs::rename(&aside, path));
+    let written =
+        fs::write(&aside, bytes).and_then(|()| File::open(&aside)?.sync_all()).and_then(|()| fs::rename(&aside, path));
     written.map_err(|error| {
         let _ = fs::remove_file(&aside);
         FragmentError::writing(path, error)

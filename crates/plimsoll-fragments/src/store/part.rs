@@ -89,7 +89,10 @@ impl Part {
     /// If it cannot be written.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), FragmentError> {
         if bytes.len() as u64 > self.missing() {
-            return Err(FragmentError::damaged(self.path.display().to_string(), "there is more of it than the index says"));
+            return Err(FragmentError::damaged(
+                self.path.display().to_string(),
+                "there is more of it than the index says",
+            ));
         }
         let written = self.file.seek(SeekFrom::Start(self.have)).and_then(|_| self.file.write_all(bytes));
         written.map_err(|error| FragmentError::writing(&self.path, error))?;
@@ -117,7 +120,10 @@ impl Part {
         read.map_err(|error| FragmentError::reading(&self.path, error))?;
         if Digest::of(&bytes) != self.wanted.digest {
             self.restart()?;
-            return Err(FragmentError::damaged(format!("what came as fragment {}", self.wanted.digest), "it is something else"));
+            return Err(FragmentError::damaged(
+                format!("what came as fragment {}", self.wanted.digest),
+                "it is something else",
+            ));
         }
         let folder = self.object.parent().unwrap_or(Path::new("."));
         let named = fs::create_dir_all(folder)

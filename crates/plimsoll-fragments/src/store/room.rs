@@ -50,7 +50,9 @@ impl DiskStore {
     }
 
     fn objects(&self) -> Vec<Object> {
-        let list = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+        let list = |folder: &Path| {
+            fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>()
+        };
         let mut objects = Vec::new();
         for folder in list(&self.root.join("objects")) {
             let prefix = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -71,7 +73,9 @@ impl DiskStore {
         let ids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
         // A pinned model whose index is damaged cannot say what it needs; its fragments can be fetched again.
         let models = ids.filter_map(|id| self.model(id, "pinned").ok().flatten());
-        models.flat_map(|model| model.index.fragments().map(|(.., fragment)| fragment.digest).collect::<Vec<_>>()).collect()
+        models
+            .flat_map(|model| model.index.fragments().map(|(.., fragment)| fragment.digest).collect::<Vec<_>>())
+            .collect()
     }
 
     /// Bytes of the disk that the store may still take, whatever its own limit says.
@@ -96,10 +100,15 @@ impl DiskStore {
             return Ok(Collected { held, ..Collected::default() });
         }
         let pinned = self.pinned();
-        objects.retain(|object| object.digest.is_none_or(|digest| !keep.contains(&digest) && !pinned.contains(&digest)));
+        objects
+            .retain(|object| object.digest.is_none_or(|digest| !keep.contains(&digest) && !pinned.contains(&digest)));
         let may_go: u64 = objects.iter().map(|object| object.bytes).sum();
         if may_go < to_free {
-            return Err(FragmentError::Full { path: self.root.clone(), wanted, free: wanted.saturating_sub(to_free - may_go) });
+            return Err(FragmentError::Full {
+                path: self.root.clone(),
+                wanted,
+                free: wanted.saturating_sub(to_free - may_go),
+            });
         }
         objects.sort_by_key(|object| object.used);
         let mut collected = Collected { held, ..Collected::default() };

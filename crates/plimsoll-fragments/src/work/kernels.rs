@@ -45,7 +45,8 @@ fn decode_twin(twin: &mut Twin<'_>) {
     let bits = Bits::try_from(cumulative.collect::<Vec<u8>>()).expect("the bits of a checked index");
     let (levels, mut weights) = twin.reads_and_writes();
     let levels: Vec<&[u8]> = levels[..params.levels as usize].iter().map(|level| bytemuck::cast_slice(level)).collect();
-    decode_bytes(&levels, &bits, &mut weights[0][..params.weights as usize]).expect("levels of the sizes they should have");
+    decode_bytes(&levels, &bits, &mut weights[0][..params.weights as usize])
+        .expect("levels of the sizes they should have");
 }
 
 /// Bytes of so many decoded weights.
@@ -63,7 +64,8 @@ pub(super) fn decode(
 ) -> Result<(), Fault> {
     let layouts: Vec<LevelLayout> =
         (0..levels.len().min(bits.levels())).map(|level| LevelLayout::new(weights, bits, level)).collect();
-    let are_right = levels.len() == layouts.len() && levels.iter().zip(&layouts).all(|(level, layout)| level.bytes().0 == layout.bytes());
+    let are_right = levels.len() == layouts.len()
+        && levels.iter().zip(&layouts).all(|(level, layout)| level.bytes().0 == layout.bytes());
     let (Some(finest), true) = (layouts.last(), are_right) else {
         return Err(Fault::work("the levels of a piece have not the sizes that they should have"));
     };
@@ -81,7 +83,8 @@ pub(super) fn decode(
     };
     params.planes.iter_mut().zip(&layouts).for_each(|(begin, layout)| *begin = layout.planes_begin() as u32);
     // Levels that are not there are never looked at, but something has to be bound.
-    let mut buffers: Vec<&Buffer> = (0..PLANE_LEVELS_MAX).map(|level| *levels.get(level).unwrap_or(&levels[0])).collect();
+    let mut buffers: Vec<&Buffer> =
+        (0..PLANE_LEVELS_MAX).map(|level| *levels.get(level).unwrap_or(&levels[0])).collect();
     buffers.push(result);
     let params = bytemuck::bytes_of(&params);
     backend.launch(&Launch { kernel: &DECODE, buffers: &buffers, params, groups: [across, groups.div_ceil(across), 1] })

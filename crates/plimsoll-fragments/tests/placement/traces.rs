@@ -5,6 +5,8 @@ use crate::weights::Dice;
 pub(crate) enum Step {
     /// Somebody says what he will use next, in order.
     Hint(Vec<usize>),
+    /// He has ended, and takes it back.
+    Withdraw(Vec<usize>),
     Use(usize),
 }
 
@@ -43,6 +45,9 @@ fn passes(steps: &mut Vec<Step>, model: &Layers, count: usize, hinted: bool) {
         }
         steps.extend(model.0.iter().map(|key| Step::Use(*key)));
     }
+    if hinted {
+        steps.push(Step::Withdraw(model.0.clone()));
+    }
 }
 
 fn share(sizes: &[u64], share: f64) -> u64 {
@@ -79,34 +84,38 @@ fn two_holders() -> Trace {
     Trace { name: "two holders in turns", capacity: share(&sizes, 0.6), sizes, steps }
 }
 
-/// A model that is used all the time, and large ones that are looked at once each.
+/// A model that is used all the time and large ones that are looked at once each; after a while it is another model.
 fn hot_and_scans() -> Trace {
     let (mut sizes, mut steps) = (Vec::new(), Vec::new());
-    let hot = decoder(&mut sizes, 12, 3_000);
-    let capacity = share(&sizes, 1.1);
-    for _ in 0..10 {
-        passes(&mut steps, &hot, 4, false);
-        let scanned = decoder(&mut sizes, 24, 3_000);
+    let (first, second) = (decoder(&mut sizes, 12, 3_000), decoder(&mut sizes, 12, 3_000));
+    let capacity = share(&sizes, 0.55);
+    for round in 0..20 {
+        let hot = if round < 10 { &first } else { &second };
+        passes(&mut steps, hot, 4, false);
+        let scanned = decoder(&mut sizes, 12, 3_000);
         passes(&mut steps, &scanned, 1, false);
     }
-    Trace { name: "hot model and scans", capacity, sizes, steps }
+    Trace { name: "hot models and scans", capacity, sizes, steps }
 }
 
-/// Layers whose experts are chosen by chance, some far more often; the dense parts are used every time.
-fn experts() -> Trace {
+/// Layers whose experts are chosen by chance, some far more often, and others from one text to the next; the dense parts
+/// are used every time.
+pub(crate) fn experts() -> Trace {
     let (mut sizes, mut steps, mut dice) = (Vec::new(), Vec::new(), Dice::new(11));
-    let (layers, experts) = (8, 16);
-    let dense: Vec<usize> = (0..layers).collect();
+    let (layers, experts) = (8, 32);
     sizes.extend(vec![6_000; layers]);
     let first = sizes.len();
     sizes.extend(vec![3_000; layers * experts]);
-    for _ in 0..150 {
-        for (layer, dense) in dense.iter().enumerate() {
-            steps.push(Step::Use(*dense));
-            for _ in 0..2 {
-                // About as many for each power of two.
-                let expert = ((experts as f64).powf(dice.unit() * dice.unit()) - 1.0) as usize;
-                steps.push(Step::Use(first + layer * experts + expert));
+    for _text in 0..8 {
+        let favourites: Vec<usize> = (0..layers).map(|_| dice.next() as usize % experts).collect();
+        for _token in 0..100 {
+            for (layer, favourite) in favourites.iter().enumerate() {
+                steps.push(Step::Use(layer));
+                for _ in 0..2 {
+                    // About as many for each power of two.
+                    let expert = ((experts as f64).powf(dice.unit() * dice.unit()) - 1.0) as usize;
+                    steps.push(Step::Use(first + layer * experts + (favourite + expert) % experts));
+                }
             }
         }
     }
@@ -114,5 +123,5 @@ fn experts() -> Trace {
 }
 
 pub(crate) fn all() -> Vec<Trace> {
-    vec![one_model(), speculative(), two_holders(), hot_and_scans(), experts()]
+    vec![one_model(), speculative(), two_holders(), hot_and_scans()]
 }

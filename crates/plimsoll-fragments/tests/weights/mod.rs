@@ -3,14 +3,14 @@
 use plimsoll_fragments::data_type::Float;
 
 /// Numbers from a seed, the same everywhere.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,18 +19,18 @@ impl Dice {
     }
 
     /// From 0 to 1, neither included.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    pub fn gaussian(&mut self) -> f64 {
+    pub(crate) fn gaussian(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
 /// What weights look like.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// As after initialisation.
     Gaussian,
     /// Tails as trained weights have them: Student's t with 5 degrees of freedom.
@@ -41,9 +41,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Gaussian, Self::HeavyTails, Self::OutlierChannels];
+    pub(crate) const ALL: [Self; 3] = [Self::Gaussian, Self::HeavyTails, Self::OutlierChannels];
 
-    pub fn weights(self, count: usize, seed: u64) -> Vec<f32> {
+    pub(crate) fn weights(self, count: usize, seed: u64) -> Vec<f32> {
         let mut dice = Dice::new(seed);
         let mut row_size = 1.0;
         (0..count)
@@ -71,19 +71,19 @@ fn student(dice: &mut Dice) -> f64 {
     dice.gaussian() / (chi / DEGREES as f64).sqrt()
 }
 
-pub fn to_bytes(weights: &[f32], float: Float) -> Vec<u8> {
+pub(crate) fn to_bytes(weights: &[f32], float: Float) -> Vec<u8> {
     let mut bytes = vec![0; weights.len() * float.bytes()];
     float.from_f32(weights, &mut bytes);
     bytes
 }
 
 /// Quantisers of one level, with the same 64 weights to a scale.
-pub mod plain {
+pub(crate) mod plain {
     use plimsoll_fragments::limits::GROUP;
 
     type Quantise = fn(&[f32], u8) -> Vec<f32>;
 
-    pub const ALL: [(&str, Quantise); 2] = [("symmetric", symmetric), ("mid-rise", mid_rise)];
+    pub(crate) const ALL: [(&str, Quantise); 2] = [("symmetric", symmetric), ("mid-rise", mid_rise)];
 
     fn by_group(weights: &[f32], mut each: impl FnMut(f32, f32) -> f32) -> Vec<f32> {
         let of_group = |group: &[f32]| {

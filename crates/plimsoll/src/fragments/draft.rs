@@ -23,7 +23,8 @@ impl Draft {
         }
         let file_name = name.file_name().unwrap_or_default().to_string_lossy();
         let path = name.with_file_name(format!(".{file_name}.{}.part", std::process::id()));
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path).map_err(writing)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path).map_err(writing)?;
         Ok((Self { path, name: name.to_owned(), force }, file))
     }
 

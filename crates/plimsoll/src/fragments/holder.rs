@@ -105,7 +105,11 @@ impl Holder {
     ///
     /// # Errors
     /// If there are no such tensors. Everything else is told by what it returns.
-    pub fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, wanted: HoldRequest) -> Result<Holding, HoldError> {
+    pub fn hold(
+        orchestrator: &Arc<Orchestrator>,
+        model: &StoredModel,
+        wanted: HoldRequest,
+    ) -> Result<Holding, HoldError> {
         let index = &model.model().index;
         let all = index.tensors.iter().enumerate().filter(|(_, tensor)| tensor.float().is_some());
         let tensors: Vec<usize> = match &wanted.tensors {
@@ -224,7 +228,8 @@ impl Holder {
     fn levels_of(&self, name: &str) -> Result<(usize, Using<'_>), HoldError> {
         let index = &self.shared.model.model().index;
         let ladder = &self.shared.ladder;
-        let place = ladder.tensors.iter().position(|at| index.tensors[*at].info.name == name).ok_or_else(|| no_such(name))?;
+        let place =
+            ladder.tensors.iter().position(|at| index.tensors[*at].info.name == name).ok_or_else(|| no_such(name))?;
         let state = self.shared.state();
         if state.has_left {
             return Err(HoldError::Left);

@@ -2,9 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::HoldError;
 use super::holder::Holder;

@@ -86,12 +86,20 @@ impl LevelLadder {
             best.iter().zip(&least).map(|(best, least)| best.saturating_sub(down).max(*least)).collect()
         };
         let rungs: Vec<Vec<usize>> = (0..=down).map(rung).collect();
-        let each = |counts: &[usize]| tensors.iter().zip(counts).map(|(at, count)| (&index.tensors[*at], *count)).collect::<Vec<_>>();
-        let bytes = |counts: &Vec<usize>| Bytes(each(counts).iter().map(|(tensor, count)| tensor.bytes_to(count - 1)).sum());
+        let each = |counts: &[usize]| {
+            tensors.iter().zip(counts).map(|(at, count)| (&index.tensors[*at], *count)).collect::<Vec<_>>()
+        };
+        let bytes =
+            |counts: &Vec<usize>| Bytes(each(counts).iter().map(|(tensor, count)| tensor.bytes_to(count - 1)).sum());
         let quality = |counts: &Vec<usize>| {
             each(counts).iter().map(|(tensor, count)| Tensor::quality(tensor, count - 1)).fold(1.0, f64::min)
         };
-        Self { bytes: rungs.iter().map(bytes).collect(), qualities: rungs.iter().map(quality).collect(), rungs, tensors }
+        Self {
+            bytes: rungs.iter().map(bytes).collect(),
+            qualities: rungs.iter().map(quality).collect(),
+            rungs,
+            tensors,
+        }
     }
 
     /// Levels of each tensor on a rung.

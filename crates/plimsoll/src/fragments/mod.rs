@@ -33,7 +33,7 @@ pub use ladder::HoldRequest;
 pub use packing::{PackSummary, RestoreSummary, pack_file, restore_file};
 pub use plimsoll_fragments::data_type::DataType;
 pub use plimsoll_fragments::file::{FragmentFile, Model};
-pub use plimsoll_fragments::http::{Pulled, Server};
+pub use plimsoll_fragments::http::{PullWatch, Pulled, Server};
 pub use plimsoll_fragments::index::{Fragment, Index, Tensor};
 pub use plimsoll_fragments::limits;
 pub use plimsoll_fragments::pack::PackSpec;

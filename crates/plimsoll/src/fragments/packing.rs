@@ -60,7 +60,8 @@ pub fn pack_file(
     let mut file = File::open(input).map_err(failed(input, "read"))?;
     let safetensors = Safetensors::open(input, &mut file)?;
     let (draft, output_file) = Draft::begin(output, force)?;
-    let mut writer = PackWriter::new(output, output_file.try_clone().map_err(failed(output, "written"))?, &safetensors, spec);
+    let mut writer =
+        PackWriter::new(output, output_file.try_clone().map_err(failed(output, "written"))?, &safetensors, spec);
     let (input_path, task_spec) = (input.to_owned(), spec.clone());
     let work = function("fragments-pack", move |piece: &PackPiece| piece.pack(&file, &input_path, &task_spec));
     let work = orchestrator.register(work.bytes(|piece| Bytes(piece.memory())).units(|piece| piece.bytes as u64));
@@ -129,7 +130,8 @@ fn in_order<I: Send + Sync + 'static, O: Send + 'static>(
         while under_way.len() < 2 * slots + 1
             && let Some(input) = inputs.next()
         {
-            let ticket = orchestrator.submit(work, Task::new(input)).map_err(|refused| of_task(&RunError::from(refused)))?;
+            let ticket =
+                orchestrator.submit(work, Task::new(input)).map_err(|refused| of_task(&RunError::from(refused)))?;
             under_way.push_back(ticket.cancel_on_drop());
         }
         let Some(next) = under_way.pop_front() else { return Ok(()) };
@@ -145,7 +147,11 @@ pub(super) fn of_task(error: &RunError) -> FragmentError {
     {
         return again(cause);
     }
-    FragmentError::File { path: "a piece of the model".into(), doing: "worked on", source: std::io::Error::other(error.to_string()) }
+    FragmentError::File {
+        path: "a piece of the model".into(),
+        doing: "worked on",
+        source: std::io::Error::other(error.to_string()),
+    }
 }
 
 /// The same error once more: it stays with its task.
@@ -160,7 +166,9 @@ fn again(error: &FragmentError) -> FragmentError {
             let source = std::io::Error::new(source.kind(), source.to_string());
             FragmentError::File { path: path.clone(), doing, source }
         }
-        FragmentError::Full { path, wanted, free } => FragmentError::Full { path: path.clone(), wanted: *wanted, free: *free },
+        FragmentError::Full { path, wanted, free } => {
+            FragmentError::Full { path: path.clone(), wanted: *wanted, free: *free }
+        }
         FragmentError::Busy { what, seconds } => FragmentError::Busy { what: what.clone(), seconds: *seconds },
         FragmentError::Stopped => FragmentError::Stopped,
         other => FragmentError::Damaged { what: "a piece of the model".to_owned(), why: other.to_string() },

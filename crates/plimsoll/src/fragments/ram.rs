@@ -48,7 +48,12 @@ impl RamTier {
     }
 
     /// A fragment was used, and these are its bytes. Gives what has to go one tier down.
-    pub(super) fn used(&mut self, fragment: &Fragment, bytes: &Arc<Vec<u8>>, cost: f64) -> Vec<(Arc<Vec<u8>>, Fragment)> {
+    pub(super) fn used(
+        &mut self,
+        fragment: &Fragment,
+        bytes: &Arc<Vec<u8>>,
+        cost: f64,
+    ) -> Vec<(Arc<Vec<u8>>, Fragment)> {
         self.bytes.insert(fragment.digest, (Arc::clone(bytes), *fragment));
         let gone = self.placement.used(fragment.digest, fragment.bytes, cost);
         gone.iter().filter_map(|digest| self.bytes.remove(digest)).collect()

@@ -247,7 +247,8 @@ impl StoredModel {
         };
         let pulled = pull(disk, missing, &[*fragment], &PullWatch::default())?;
         self.store.0.fetched.fetch_add(pulled.fetched, Ordering::Relaxed);
-        let gone = || FragmentError::Server { url: self.model.name.clone(), why: "what came went away again".to_owned() };
+        let gone =
+            || FragmentError::Server { url: self.model.name.clone(), why: "what came went away again".to_owned() };
         disk.read(fragment)?.ok_or_else(gone)
     }
 
@@ -304,7 +305,11 @@ impl StoredModel {
     ///
     /// # Errors
     /// If there is no such tensor.
-    pub fn prefetch(&self, tensors: &[&str], quality: f64) -> Result<thread::JoinHandle<Result<(), FragmentError>>, FragmentError> {
+    pub fn prefetch(
+        &self,
+        tensors: &[&str],
+        quality: f64,
+    ) -> Result<thread::JoinHandle<Result<(), FragmentError>>, FragmentError> {
         let fragments = self.fragments_of(tensors, quality)?;
         self.hint(tensors, quality)?;
         let model = self.clone();
