@@ -5,6 +5,8 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "array")]
 use crate::commands::array;
+#[cfg(feature = "fragments")]
+use crate::commands::fragments;
 #[cfg(feature = "frames")]
 use crate::commands::frames;
 #[cfg(feature = "pack")]
@@ -40,6 +42,9 @@ pub(crate) enum Command {
     #[cfg(feature = "array")]
     #[command(subcommand)]
     Array(array::Command),
+    #[cfg(feature = "fragments")]
+    #[command(subcommand)]
+    Fragments(fragments::Command),
     #[cfg(all(feature = "serve", unix))]
     Serve(share::ServeArgs),
     #[cfg(all(feature = "serve", unix))]
@@ -71,6 +76,7 @@ Examples:
   plimsoll pack big.tar                      a standard .zst or .gz, on every core
   plimsoll unpack big.tar.zst                and back, from any zstd or gzip file
   plimsoll array write … out.zarr < raw      frames as a Zarr v3 array, with levels and shards
+  plimsoll fragments pack model.safetensors  a model in levels of measured quality
   plimsoll serve                             share the GPU among programs, with a dashboard
   plimsoll run --vram 10GiB -- CMD           run a command once there is room for it
   plimsoll who                               who holds how much of which device

@@ -2,7 +2,7 @@
 //! Never decides or measures anything itself.
 
 #![cfg_attr(
-    not(all(feature = "score", feature = "frames", feature = "pack", feature = "array")),
+    not(all(feature = "score", feature = "frames", feature = "pack", feature = "array", feature = "fragments")),
     allow(dead_code, reason = "what the workloads share is idle in a build without them")
 )]
 
@@ -23,6 +23,8 @@ use clap::Parser;
 use args::{Cli, Command};
 #[cfg(feature = "array")]
 use commands::array;
+#[cfg(feature = "fragments")]
+use commands::fragments;
 #[cfg(feature = "frames")]
 use commands::frames;
 #[cfg(feature = "pack")]
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         Command::Unpack(args) => pack::unpack(args, &cli.machine),
         #[cfg(feature = "array")]
         Command::Array(command) => array::run(command, &cli.machine),
+        #[cfg(feature = "fragments")]
+        Command::Fragments(command) => fragments::run(command, &cli.machine),
         #[cfg(all(feature = "serve", unix))]
         Command::Serve(args) => share::serve(args),
         #[cfg(all(feature = "serve", unix))]

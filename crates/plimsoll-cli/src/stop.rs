@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::{io, iter};
 
 use anstyle::{AnsiColor, Style};
-#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array", feature = "fragments"))]
 use plimsoll::StopSign;
 
 use crate::output;
@@ -148,7 +148,7 @@ pub(crate) fn exit_code(ended: Ended) -> ExitCode {
 }
 
 /// The first Ctrl-C, or whatever else asks a program to end, asks for an orderly end; the second ends at once.
-#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array", feature = "fragments"))]
 pub(crate) fn on_signal() -> StopSign {
     let stop = StopSign::default();
     let raised = stop.clone();

@@ -40,8 +40,9 @@ impl Buffer {
         self.charge.bytes()
     }
 
-    /// From now on its bytes count on this gauge instead of the one of whoever allocated it.
-    pub(crate) fn charge_to(&mut self, gauge: &Arc<Gauge>) {
+    /// From now on its bytes count on this gauge instead of the one of whoever allocated it: for what outlives its task
+    /// under a grant of its own.
+    pub fn charge_to(&mut self, gauge: &Arc<Gauge>) {
         self.charge.move_to(gauge);
     }
 }

@@ -28,6 +28,7 @@
 //! | `frames` | operations on video frames: [`frames`] |
 //! | `pack` | zstd and gzip files, packed and unpacked side by side: [`pack`] |
 //! | `array` | streams of frames as Zarr v3 arrays: [`mod@array`] |
+//! | `fragments` | models in fragments, held where they are needed: [`fragments`] |
 //!
 //! All are on unless said otherwise; the scheduler alone needs none of them.
 
@@ -37,6 +38,8 @@
 pub mod array;
 pub mod bench;
 pub mod device;
+#[cfg(feature = "fragments")]
+pub mod fragments;
 #[cfg(feature = "frames")]
 pub mod frames;
 mod gpus;
@@ -53,7 +56,7 @@ pub mod regret;
 pub mod score;
 #[cfg(any(feature = "pack", feature = "array"))]
 mod stage_choice;
-#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array", feature = "fragments"))]
 mod stop;
 
 pub use device::{Backend, Buffer, Device, DeviceFacts, DeviceStatus};
@@ -69,7 +72,7 @@ pub use plimsoll_core::{
     Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, ShortfallError, StepError,
     SubmitErrorKind, TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
 };
-#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array", feature = "fragments"))]
 pub use stop::StopSign;
 
 /// Images, their quality metrics, and frame operations.

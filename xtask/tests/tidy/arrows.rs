@@ -30,6 +30,11 @@ const ARROWS: &[Arrow] = &[
         tests: &["plimsoll-testkit", "plimsoll-wgpu"],
     },
     Arrow {
+        from: "plimsoll-fragments",
+        to: &["plimsoll-core", "plimsoll-runtime"],
+        tests: &["plimsoll-testkit", "plimsoll-wgpu"],
+    },
+    Arrow {
         from: "plimsoll-image",
         to: &["plimsoll-core", "plimsoll-runtime"],
         tests: &["plimsoll-testkit", "plimsoll-wgpu"],
@@ -46,6 +51,7 @@ const ARROWS: &[Arrow] = &[
             "plimsoll-arrays",
             "plimsoll-blocks",
             "plimsoll-core",
+            "plimsoll-fragments",
             "plimsoll-image",
             "plimsoll-runtime",
             "plimsoll-wgpu",
@@ -190,7 +196,7 @@ fn the_sentence_the_table_and_the_manifests_agree() {
 
 #[test]
 fn a_planted_sentence_is_caught() {
-    let right = "Arrows point inward: cli → daemon, facade, results,\ntestkit; daemon → facade; facade → arrays, blocks, image, wgpu, runtime; arrays → blocks; blocks, image, wgpu, testkit → runtime →\ncore. More.";
+    let right = "Arrows point inward: cli → daemon, facade, results,\ntestkit; daemon → facade; facade → arrays, blocks, fragments, image, wgpu, runtime; arrays → blocks; blocks, fragments, image, wgpu, testkit → runtime →\ncore. More.";
     assert_eq!(differences(&sentence(right), &table()), [""; 0]);
     let planted = differences(&sentence(&right.replace("facade, results,", "facade,")), &table());
     assert_eq!(planted, ["plimsoll-cli → plimsoll-results"]);

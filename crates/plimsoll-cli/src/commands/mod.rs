@@ -5,6 +5,8 @@ pub(crate) mod array;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod devices;
+#[cfg(feature = "fragments")]
+pub(crate) mod fragments;
 #[cfg(feature = "frames")]
 pub(crate) mod frames;
 #[cfg(feature = "pack")]

@@ -1,0 +1,94 @@
+//! Models in fragments beside their peers, in one run: pack and restore in GB/s and bytes a weight beside safetensors with
+//! zstd and plain int8 and int4 files; memory to a device as a share of memcpy, disk to memory as a share of `cat`.
+//! `cargo bench -p plimsoll-cli --bench fragments [-- MILLION_WEIGHTS]`
+
+#[path = "../../../plimsoll-fragments/tests/weights/mod.rs"]
+#[allow(dead_code, reason = "only what makes weights is of use here")]
+mod weights;
+
+mod moves;
+mod peers;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll::Orchestrator;
+use plimsoll::fragments::{FragmentFile, Fragments, FragmentsWatch, PackSpec, pack_file, restore_file};
+use plimsoll::machine::{GpuUse, Machine, MachineOptions};
+use weights::Kind;
+
+/// Rounds of each row; the best counts, so that a busy machine slows all alike.
+const ROUNDS: usize = 5;
+
+/// The best of a few rounds.
+fn best(mut work: impl FnMut()) -> Duration {
+    (0..ROUNDS)
+        .map(|_| {
+            let begun = Instant::now();
+            work();
+            begun.elapsed()
+        })
+        .min()
+        .expect("some rounds")
+}
+
+fn gb_a_second(bytes: u64, took: Duration) -> f64 {
+    bytes as f64 / took.as_secs_f64() / 1e9
+}
+
+/// A model of weights as language models have them, in bfloat16.
+fn model(path: &Path, count: usize) -> u64 {
+    let bytes: Vec<u8> = Kind::OutlierChannels
+        .weights(count, 1)
+        .iter()
+        .flat_map(|x| ((x.to_bits() + 0x8000) >> 16).to_le_bytes()[..2].to_vec())
+        .collect();
+    let header = format!("{{\"w\":{{\"dtype\":\"BF16\",\"shape\":[{count}],\"data_offsets\":[0,{}]}}}}", bytes.len());
+    let file = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &bytes].concat();
+    fs::write(path, &file).expect("the model is written");
+    file.len() as u64
+}
+
+fn row(name: &str, bytes: u64, weights: usize, pack: f64, restore: f64) {
+    println!(
+        "{name:<34} {:>7.3} bytes a weight, pack {pack:>6.2} GB/s, restore {restore:>6.2} GB/s",
+        bytes as f64 / weights as f64
+    );
+}
+
+fn main() {
+    let count = std::env::args().skip(1).find_map(|word| word.parse::<usize>().ok()).unwrap_or(32) * 1_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = folder.path().join("model.safetensors");
+    let raw = model(&input, count);
+    let options = MachineOptions { gpus: GpuUse::WithSoftware, ..MachineOptions::default() };
+    let orchestrator = Arc::new(Orchestrator::builder().devices(Machine::open(&options).devices).build());
+    println!("{count} weights in bfloat16, {} MB, best of {ROUNDS}; GB/s of the safetensors file", raw / 1_000_000);
+
+    let (packed, restored) = (folder.path().join("model.frags"), folder.path().join("again.safetensors"));
+    let pack = best(|| {
+        drop(
+            pack_file(&orchestrator, &input, &packed, &PackSpec::default(), true, &FragmentsWatch::default())
+                .expect("packed"),
+        )
+    });
+    let file = Arc::new(FragmentFile::open(&packed).expect("it is a file of fragments"));
+    let index = file.model().index.clone();
+    let from: Arc<dyn Fragments> = Arc::clone(&file) as Arc<dyn Fragments>;
+    for (name, quality) in [
+        ("fragments, exact", 1.0),
+        ("fragments, 8 bits", index.tensors[0].quality(4)),
+        ("fragments, 4 bits", index.tensors[0].quality(2)),
+    ] {
+        let restore = best(|| {
+            restore_file(&orchestrator, &from, &index, &restored, quality, true, &FragmentsWatch::default())
+                .expect("restored");
+        });
+        let bytes = index.fragments_for(quality).iter().map(|fragment| fragment.bytes).sum();
+        row(name, bytes, count, gb_a_second(raw, pack), gb_a_second(raw, restore));
+    }
+    peers::rows(&input, folder.path(), count, raw);
+    moves::rows(&orchestrator, &packed, &file);
+}

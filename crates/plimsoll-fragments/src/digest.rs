@@ -1,0 +1,91 @@
+//! Names and checksums of bytes. What comes from outside is told by its SHA-256, which nobody can forge: several models share
+//! one store. What we hold ourselves is checked by XXH3 on every hop, which finds damage at the speed of memory.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::FragmentError;
+
+/// The SHA-256 of a fragment: its name in the store.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Text that is no SHA-256.
+#[derive(Debug, thiserror::Error)]
+#[error("a SHA-256 is 64 hexadecimal digits, in lower case")]
+pub struct ParseDigestError;
+
+impl FromStr for Digest {
+    type Err = ParseDigestError;
+
+    fn from_str(text: &str) -> Result<Self, ParseDigestError> {
+        let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        if text.len() != 64 || !text.as_bytes().iter().all(is_hex) {
+            return Err(ParseDigestError);
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| ParseDigestError)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The XXH3 of a fragment: what finds a byte that changed where we hold it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Checksum(pub u64);
+
+impl Checksum {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(xxh3_64(bytes))
+    }
+
+    /// Refuses bytes that are not those it was made of; `place` says where they lay.
+    ///
+    /// # Errors
+    /// [`FragmentError::Damaged`].
+    pub fn check(self, bytes: &[u8], place: impl FnOnce() -> String) -> Result<(), FragmentError> {
+        if Self::of(bytes) == self {
+            return Ok(());
+        }
+        Err(FragmentError::damaged(place(), "its checksum is not the one in the index"))
+    }
+}

@@ -1,0 +1,136 @@
+//! The store on disk: what is there was right when it got its name, whatever happened meanwhile.
+
+mod model;
+#[expect(dead_code, reason = "only what makes a model is of use here")]
+mod weights;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_fragments::store::{Claim, DiskStore, StoreLimits, Wanted};
+use plimsoll_fragments::{Digest, FragmentError};
+use tempfile::TempDir;
+
+fn store(limits: StoreLimits) -> (TempDir, DiskStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = DiskStore::open(folder.path(), limits).unwrap();
+    (folder, store)
+}
+
+const NO_RESERVE: StoreLimits = StoreLimits { bytes: None, reserve: 0 };
+
+fn wanted(bytes: &[u8]) -> Wanted {
+    Wanted { digest: Digest::of(bytes), bytes: bytes.len() as u64 }
+}
+
+fn objects(store: &DiskStore) -> Vec<PathBuf> {
+    let folders = fs::read_dir(store.root().join("objects")).unwrap().map(|folder| folder.unwrap().path());
+    folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|file| file.unwrap().path())).collect()
+}
+
+#[test]
+fn one_fetches_and_what_was_fetched_stays() {
+    let (_folder, store) = store(NO_RESERVE);
+    let wanted = wanted(b"0123456789");
+    let Claim::Mine(mut part) = store.claim(wanted).unwrap() else { panic!("it is nobody's") };
+    assert!(matches!(store.claim(wanted).unwrap(), Claim::Busy));
+    part.append(b"01234").unwrap();
+    // As a kill does: the lock goes, the bytes stay.
+    drop(part);
+    let Claim::Mine(mut part) = store.claim(wanted).unwrap() else { panic!("its owner has gone") };
+    assert_eq!((part.have(), part.missing()), (5, 5));
+    assert!(part.append(b"567890").is_err(), "more than there should be");
+    part.append(b"56789").unwrap();
+    part.commit().unwrap();
+    assert!(matches!(store.claim(wanted).unwrap(), Claim::There));
+    assert_eq!(fs::read_dir(store.root().join("partial")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_something_else_gets_no_name() {
+    let (_folder, store) = store(NO_RESERVE);
+    let wanted = wanted(b"0123456789");
+    let Claim::Mine(mut part) = store.claim(wanted).unwrap() else { panic!("it is nobody's") };
+    part.append(b"0123456788").unwrap();
+    assert!(matches!(part.commit(), Err(FragmentError::Damaged { .. })));
+    assert!(!store.has(wanted) && objects(&store).is_empty());
+    let Claim::Mine(part) = store.claim(wanted).unwrap() else { panic!("it is nobody's") };
+    assert_eq!(part.have(), 0, "nothing of it is left");
+}
+
+/// Many threads, one fragment: it is written by one at a time and never seen in parts.
+#[test]
+fn a_claim_is_one_persons() {
+    let (_folder, store) = store(NO_RESERVE);
+    let bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+    let wanted = wanted(&bytes);
+    let fetched: u64 = thread::scope(|scope| {
+        let fetch = || loop {
+            match store.claim(wanted).unwrap() {
+                Claim::There => return 0,
+                Claim::Busy => thread::sleep(Duration::from_millis(1)),
+                Claim::Mine(mut part) => {
+                    let begin = part.have() as usize;
+                    for chunk in bytes[begin..].chunks(10_000) {
+                        part.append(chunk).unwrap();
+                    }
+                    part.commit().unwrap();
+                    return (bytes.len() - begin) as u64;
+                }
+            }
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(fetch)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(fetched, bytes.len() as u64, "each byte was fetched once");
+    assert_eq!(fs::read(&objects(&store)[0]).unwrap(), bytes);
+}
+
+#[test]
+fn a_damaged_object_is_taken_out() {
+    let (_folder, store) = store(NO_RESERVE);
+    let folder = tempfile::tempdir().unwrap();
+    let file =
+        plimsoll_fragments::file::FragmentFile::open(&model::packed(folder.path(), &model::small_model())).unwrap();
+    let fragment = file.model().index.tensors[0].pieces[0][0];
+    store.put(&file.read(&fragment).unwrap()).unwrap();
+    assert_eq!(store.read(&fragment).unwrap().unwrap(), file.read(&fragment).unwrap());
+    let path = &objects(&store)[0];
+    let mut bytes = fs::read(path).unwrap();
+    bytes[1_000] ^= 4;
+    fs::write(path, &bytes).unwrap();
+    assert!(matches!(store.read(&fragment), Err(FragmentError::Damaged { .. })));
+    assert!(store.read(&fragment).unwrap().is_none(), "it can be fetched again");
+    bytes.pop();
+    fs::write(path, &bytes).unwrap();
+    assert!(matches!(store.read(&fragment), Err(FragmentError::Damaged { .. })), "it is shorter");
+}
+
+#[test]
+fn what_was_of_use_longest_ago_goes_and_what_is_wanted_stays() {
+    let (_folder, store) = store(StoreLimits { bytes: Some(3_500), reserve: 0 });
+    let pieces: Vec<Vec<u8>> = (0..3_u8).map(|n| vec![n; 1_000]).collect();
+    for (at, piece) in pieces.iter().enumerate() {
+        let digest = store.put(piece).unwrap();
+        let name = digest.to_string();
+        let path = store.root().join("objects").join(&name[..2]).join(&name[2..]);
+        let used = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + at as u64);
+        fs::File::options().write(true).open(path).unwrap().set_modified(used).unwrap();
+    }
+    let keep: HashSet<Digest> = [wanted(&pieces[0]).digest].into();
+    let collected = store.make_room(1_200, &keep).unwrap();
+    assert_eq!((collected.fragments, collected.bytes, collected.held), (1, 1_000, 2_000));
+    assert!(store.has(wanted(&pieces[0])) && !store.has(wanted(&pieces[1])) && store.has(wanted(&pieces[2])));
+    let full = store.make_room(3_000, &keep);
+    assert!(matches!(full, Err(FragmentError::Full { .. })), "one that is wanted would have to go: {full:?}");
+    assert_eq!(store.held(), 2_000, "and nothing went for nothing");
+}
+
+#[test]
+fn a_disk_that_is_to_stay_free_is_full() {
+    let (_folder, store) = store(StoreLimits { bytes: None, reserve: u64::MAX });
+    assert!(matches!(store.make_room(1, &HashSet::new()), Err(FragmentError::Full { .. })));
+}

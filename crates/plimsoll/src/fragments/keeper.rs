@@ -1,0 +1,216 @@
+//! The thread behind a holder: waits for its grant, brings levels to the device, takes the finest away when the grant is
+//! recalled, and brings them back when there is room.
+//! Invariant: it says that it is on a lower rung only after the bytes above it are gone, whoever was using them.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use plimsoll_fragments::index::Fragment;
+use plimsoll_fragments::work::UploadInput;
+use plimsoll_runtime::{Buffer, Grant, GrantWaitError, PendingGrant, Task};
+
+use super::error::HoldError;
+use super::holder::Shared;
+
+/// How often it looks whether there is room again, and whether anybody still wants it.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(super) fn start(shared: &Arc<Shared>) -> (Sender<()>, JoinHandle<()>) {
+    let (wake, woken) = mpsc::channel();
+    let keeper = Keeper { shared: Arc::clone(shared), wake: wake.clone(), woken };
+    let thread = thread::Builder::new().name("plimsoll-holder".to_owned());
+    let thread = thread.spawn(move || keeper.run()).expect("a thread for a holder");
+    (wake, thread)
+}
+
+struct Keeper {
+    shared: Arc<Shared>,
+    wake: Sender<()>,
+    woken: Receiver<()>,
+}
+
+/// One level of one piece.
+#[derive(Copy, Clone)]
+struct Place {
+    tensor: usize,
+    piece: usize,
+    level: usize,
+}
+
+impl Keeper {
+    fn run(self) {
+        let arrival = Arc::clone(&self.shared.arrival);
+        let ended = self.keep();
+        let mut state = self.shared.state();
+        state.has_left = true;
+        state.grant = None;
+        state.is_lost = false;
+        drop(state);
+        self.shared.changed.notify_all();
+        arrival.tell(ended.and(Err(HoldError::Left)));
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared.is_dropped.load(Ordering::Acquire)
+    }
+
+    /// Until it has to leave, or nobody wants it any more.
+    fn keep(&self) -> Result<(), HoldError> {
+        let request = self.shared.ladder.request(&self.shared.wanted);
+        let pending = self.shared.orchestrator.grant(request).map_err(HoldError::Refused)?;
+        let Some(grant) = self.given(pending)? else { return Ok(()) };
+        let wake = self.wake.clone();
+        grant.on_recall(move |_| drop(wake.send(())));
+        self.shared.state().grant = Some(grant.id());
+        let kept = self.hold(&grant);
+        // Before the grant goes, so that no byte is free that is not.
+        self.drop_to(&[], Instant::now());
+        kept
+    }
+
+    /// Waits for the grant, as long as somebody wants it.
+    fn given(&self, mut pending: PendingGrant) -> Result<Option<Grant>, HoldError> {
+        while !self.is_over() {
+            match pending.wait(LOOK) {
+                Ok(grant) => return Ok(Some(grant)),
+                Err(GrantWaitError::StillWaiting(again)) => pending = again,
+                Err(GrantWaitError::Refused(refusal)) => return Err(HoldError::Refused(refusal)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn hold(&self, grant: &Grant) -> Result<(), HoldError> {
+        let rung = grant.rung();
+        self.shared.arrival.total.store(self.shared.ladder.bytes(rung).0, Ordering::Relaxed);
+        self.bring(grant, rung)?;
+        self.shared.arrival.tell(Ok(()));
+        while !self.is_over() {
+            if let Some(recall) = grant.recalled() {
+                let Some(rung) = recall.to else { return Ok(()) };
+                // Half of the time is for taking levels into memory, the rest to be sure.
+                let until = Instant::now() + recall.until.saturating_duration_since(Instant::now()) / 2;
+                self.drop_to(self.shared.ladder.counts(rung), until);
+                if grant.step_to(rung).is_ok() {
+                    self.shared.state().rung = rung;
+                    self.shared.changed.notify_all();
+                }
+                continue;
+            }
+            if self.shared.state().is_lost {
+                self.drop_to(&[], Instant::now());
+                self.bring(grant, grant.rung())?;
+                self.shared.state().is_lost = false;
+                self.shared.changed.notify_all();
+            }
+            if let Some(rung) = grant.may_rise() {
+                self.rise(grant, rung);
+            }
+            // Nobody else sends once the holder is gone, but this keeper has a sender of its own: it never ends.
+            let _ = self.woken.recv_timeout(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Takes a better rung, if its levels can be had.
+    fn rise(&self, grant: &Grant, rung: usize) {
+        let before = grant.rung();
+        if grant.begin_step(rung).is_err() {
+            return;
+        }
+        let risen = self.bring(grant, rung);
+        if risen.is_err() {
+            self.drop_to(self.shared.ladder.counts(before), Instant::now());
+        }
+        let reached = if risen.is_ok() { rung } else { before };
+        // A recall that came meanwhile is heard next.
+        let _ = grant.step_to(reached);
+        let mut state = self.shared.state();
+        state.rung = reached;
+        state.trouble = risen.err();
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Brings every level of a rung that is not there, the coarsest first.
+    fn bring(&self, grant: &Grant, rung: usize) -> Result<(), HoldError> {
+        for place in self.missing(rung) {
+            if self.is_over() || grant.recalled().is_some_and(|recall| recall.to.is_none_or(|to| to > rung)) {
+                break;
+            }
+            let bytes = self.upload(place)?;
+            self.shared.arrival.brought.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.shared.state().rung = rung;
+        Ok(())
+    }
+
+    fn missing(&self, rung: usize) -> Vec<Place> {
+        let counts = self.shared.ladder.counts(rung);
+        let state = self.shared.state();
+        let mut missing = Vec::new();
+        for (tensor, (pieces, count)) in state.levels.iter().zip(counts).enumerate() {
+            for (piece, levels) in pieces.iter().enumerate() {
+                missing.extend((levels.len()..*count).map(|level| Place { tensor, piece, level }));
+            }
+        }
+        missing.sort_by_key(|place| place.level);
+        missing
+    }
+
+    fn fragment(&self, place: Place) -> Fragment {
+        let tensor = self.shared.ladder.tensors[place.tensor];
+        self.shared.model.model().index.tensors[tensor].pieces[place.piece][place.level]
+    }
+
+    /// One level, from whichever tier has it.
+    fn upload(&self, place: Place) -> Result<u64, HoldError> {
+        let fragment = self.fragment(place);
+        let bytes = self.shared.model.fragment(&fragment)?;
+        let input = UploadInput { levels: vec![(bytes, fragment.checksum)], gauge: Arc::clone(&self.shared.gauge) };
+        let task = Task::new(input).devices([self.shared.wanted.device]);
+        let done = self.shared.orchestrator.run(&self.shared.upload, task).map_err(HoldError::Task)?;
+        let mut state = self.shared.state();
+        let levels = &mut state.levels[place.tensor][place.piece];
+        debug_assert_eq!(levels.len(), place.level);
+        levels.extend(done.output.into_iter().map(Arc::new));
+        Ok(fragment.bytes)
+    }
+
+    /// Takes away every level above these counts; all, if there are none. What memory has room for goes there until the
+    /// moment; everything is below already. Comes back when the bytes are free.
+    fn drop_to(&self, counts: &[usize], until: Instant) {
+        let mut taken: Vec<(Place, Arc<Buffer>)> = Vec::new();
+        let mut state = self.shared.state();
+        for (tensor, pieces) in state.levels.iter_mut().enumerate() {
+            let keep = counts.get(tensor).copied().unwrap_or(0);
+            for (piece, levels) in pieces.iter_mut().enumerate() {
+                let above = levels.split_off(keep.min(levels.len()));
+                taken.extend((keep..).zip(above).map(|(level, buffer)| (Place { tensor, piece, level }, buffer)));
+            }
+        }
+        drop(state);
+        taken.iter().take_while(|_| Instant::now() < until).for_each(|(place, buffer)| self.demote(*place, buffer));
+        let mut state = self.shared.state();
+        while taken.iter().any(|(_, buffer)| Arc::strong_count(buffer) > 1) {
+            state = self.shared.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        drop(taken);
+    }
+
+    /// One tier down, if memory has room and has it not.
+    fn demote(&self, place: Place, buffer: &Arc<Buffer>) {
+        let fragment = self.fragment(place);
+        if !self.shared.model.wants_in_memory(&fragment) {
+            return;
+        }
+        // A device that does not give it back, or damaged: it is on disk.
+        if let Ok(bytes) = self.shared.read_back(buffer, &fragment) {
+            self.shared.model.placed(&fragment, &Arc::new(bytes));
+        }
+    }
+}
