@@ -7,21 +7,21 @@
 //! | `places.rs` | how many of them lie in memory at once |
 //! | `levels.rs` | a slab of the full resolution → slabs of every other level |
 //! | `kernels.rs`, `reduce.wgsl` | one level from the one before it, on a device |
-//! | `level_stages.rs` | all levels of a slab as staged work: its declaration and its stages |
-//! | `staged_levels.rs` | that in a held session: its rungs, and what goes along from one to the next |
+//! | `slab_stages.rs` | all levels of a slab as staged work: its declaration and its stages |
+//! | `staged_slabs.rs` | that in a held session: its rungs, and what goes along from one to the next |
 //! | `encode.rs` | slabs → packed chunks of one object |
 
 mod encode;
 pub mod kernels;
-mod level_stages;
 mod levels;
 mod places;
 mod slab;
-mod staged_levels;
+mod slab_stages;
+mod staged_slabs;
 
 pub use encode::{Batch, EncodeWork, Encoded};
 pub use kernels::runs_on_gpu;
 pub use levels::LevelsWork;
 pub use places::{NoPlace, Place, Places};
 pub use slab::Slab;
-pub use staged_levels::{SlabStep, StagedLevelsWork};
+pub use staged_slabs::{SlabStep, StagedSlabsWork};

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use futures_util::Stream as _;
 use plimsoll_arrays::Layout;
-use plimsoll_arrays::work::{LevelsWork, Slab, StagedLevelsWork, runs_on_gpu};
+use plimsoll_arrays::work::{LevelsWork, Slab, StagedSlabsWork, runs_on_gpu};
 use plimsoll_blocks::pool::Pool;
 use plimsoll_core::{Bytes, DeviceKind};
 use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, TaskResult};
@@ -61,7 +61,7 @@ pub(super) fn open(
     on: StageChoice,
 ) -> Result<Box<dyn LevelMaker>, ArrayError> {
     if goes_to_gpu(orchestrator, layout, on)? {
-        let work = StagedLevelsWork::new(layout, pool, slabs::steps(layout));
+        let work = StagedSlabsWork::new(layout, pool, slabs::steps(layout));
         return Ok(Box::new(HeldLevels::new(orchestrator, work, on)));
     }
     Ok(Box::new(SideBySide::new(orchestrator, layout, pool)))

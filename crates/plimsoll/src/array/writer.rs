@@ -310,7 +310,7 @@ impl Prepared {
         options: &ArrayOptions,
     ) -> Result<(Self, Job), ArrayError> {
         let layout = Arc::new(layout);
-        let plan = ArrayPlan::new(orchestrator, &layout);
+        let plan = ArrayPlan::new(orchestrator, &layout).with_store(&layout, &*sink);
         // Before anything in the store is touched.
         level_maker::goes_to_gpu(orchestrator, &layout, options.levels_on)?;
         let lock = sink.lock()?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll::array::{ArraySpec, DataType, Layout, Levels, Reduction};
 use plimsoll::{Device, Held, Orchestrator, Task};
-use plimsoll_arrays::work::{Slab, SlabStep, StagedLevelsWork};
+use plimsoll_arrays::work::{Slab, SlabStep, StagedSlabsWork};
 use plimsoll_blocks::pool::Pool;
 use plimsoll_testkit::patience::in_time;
 
@@ -32,10 +32,10 @@ fn slab(layout: &Layout, first: u64) -> Arc<Slab> {
 /// The elements of every level of every slab, and the rungs that they came from.
 fn through(
     devices: Vec<Arc<dyn Device>>,
-    before: impl Fn(u64, &Held<StagedLevelsWork>),
+    before: impl Fn(u64, &Held<StagedSlabsWork>),
 ) -> (Vec<Vec<Vec<u8>>>, Vec<&'static str>) {
     let (layout, orchestrator) = (layout(), Orchestrator::builder().devices(devices).build());
-    let work = orchestrator.register(StagedLevelsWork::new(&layout, &Pool::default(), 1));
+    let work = orchestrator.register(StagedSlabsWork::new(&layout, &Pool::default(), 1));
     let held = orchestrator.hold(&work);
     let (mut out, mut rungs) = (Vec::new(), Vec::new());
     let mut step = |step: SlabStep| {

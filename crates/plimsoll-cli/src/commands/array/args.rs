@@ -106,7 +106,7 @@ impl Described {
 pub(crate) struct WriteArgs {
     #[command(flatten)]
     pub(super) array: Described,
-    /// Where the array goes: a folder, by custom called something.zarr
+    /// Where the array goes: a folder, by custom called something.zarr, or s3://bucket/folder (in programs built with buckets)
     pub(super) store: PathBuf,
     /// The elements, little-endian and row-major; stdin if not given
     #[arg(short, long, value_name = "FILE")]
@@ -151,7 +151,7 @@ fn parse_stage(text: &str) -> Result<StageChoice, String> {
 /// What can be typed after `plimsoll array info` and `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The folder of the array
+    /// The folder of the array, or s3://bucket/folder
     pub(super) store: PathBuf,
     /// JSON instead of a table
     #[arg(long)]

@@ -5,17 +5,16 @@
 //! | `args.rs` | what can be typed |
 //! | `write.rs` | writing, and what came of it |
 //! | `show.rs` | what an array is, whether it is sound, and what one will take |
+//! | `place.rs` | folders and buckets |
 
 mod args;
+mod place;
 mod show;
 mod write;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
-use std::sync::Arc;
 
 use plimsoll::Orchestrator;
-use plimsoll::array::sink::{Filesystem, Sink};
 use plimsoll::machine::{GpuUse, Machine};
 
 pub(crate) use self::args::Command;
@@ -30,10 +29,6 @@ pub(crate) fn run(command: &Command, machine: &MachineArgs) -> Ended {
         Command::Verify(args) => show::verify(args, machine),
         Command::Plan(args) => show::plan(args, machine),
     }
-}
-
-fn store(path: &Path) -> Arc<dyn Sink> {
-    Arc::new(Filesystem::new(path))
 }
 
 /// GPUs are opened only for work that can use one.

@@ -17,6 +17,7 @@ use crate::stop::{self, Ended, Stop, with_causes};
 /// `plimsoll array write`.
 pub(super) fn run(args: &WriteArgs, machine: &MachineArgs) -> Ended {
     let layout = Layout::new(&args.array.spec()?).map_err(Stop::usage)?;
+    let store = super::place::store(&args.store)?;
     let (input, length) = input(args)?;
     let watch = ArrayWatch::stopped_by(&stop::on_signal());
     let (begin, levels_on) = (begin(args), args.levels_on());
@@ -26,7 +27,7 @@ pub(super) fn run(args: &WriteArgs, machine: &MachineArgs) -> Ended {
     let is_shown = !args.quiet && !args.json;
     let progress = Progress::start(is_shown, length, name.clone(), move || watch.progress().taken);
     let begun = Instant::now();
-    let done = write_array(&orchestrator, layout, super::store(&args.store), input, &options);
+    let done = write_array(&orchestrator, layout, store, input, &options);
     drop(progress);
     let summary = done.map_err(|error| failed(&name, &error))?;
     report(args, &name, &summary, begun.elapsed().as_secs_f64())

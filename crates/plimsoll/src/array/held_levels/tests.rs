@@ -107,13 +107,13 @@ fn expected() -> Out {
     expected
 }
 
-fn work() -> StagedLevelsWork {
-    StagedLevelsWork::new(&layout(), &Pool::default(), STEPS)
+fn work() -> StagedSlabsWork {
+    StagedSlabsWork::new(&layout(), &Pool::default(), STEPS)
 }
 
 /// With buffers for far longer slabs than come, so that what a device needs to be checked is small beside them.
-fn large_work() -> StagedLevelsWork {
-    StagedLevelsWork::new(&layout(), &Pool::default(), 1 << 16)
+fn large_work() -> StagedSlabsWork {
+    StagedSlabsWork::new(&layout(), &Pool::default(), 1 << 16)
 }
 
 /// What the session of a rung takes then.

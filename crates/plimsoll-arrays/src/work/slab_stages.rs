@@ -79,14 +79,14 @@ pub(super) fn declared(layout: &Layout, steps: u64) -> Result<Arc<Stages>, Stage
 
 /// What the stages do.
 #[derive(Debug)]
-pub(super) struct LevelStages {
+pub(super) struct SlabStages {
     layout: Arc<Layout>,
     pool: Pool,
     /// What was read back last, to be filled again.
     read_back: Vec<u8>,
 }
 
-impl LevelStages {
+impl SlabStages {
     pub(super) fn new(layout: &Arc<Layout>, pool: &Pool) -> Self {
         Self { layout: Arc::clone(layout), pool: pool.clone(), read_back: Vec::new() }
     }
@@ -109,7 +109,7 @@ impl LevelStages {
     }
 }
 
-impl Payload for LevelStages {
+impl Payload for SlabStages {
     type Item = Arc<Slab>;
     type Output = Vec<Arc<Slab>>;
 

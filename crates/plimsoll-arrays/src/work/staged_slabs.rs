@@ -14,8 +14,8 @@ use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use super::Slab;
 use super::kernels::{LEVEL_BYTES_MAX, buffer_bytes, runs_on_gpu};
-use super::level_stages::{DEPTH_MAX, LevelStages, declared, level_bytes};
 use super::levels::all_levels;
+use super::slab_stages::{DEPTH_MAX, SlabStages, declared, level_bytes};
 use crate::layout::Layout;
 
 /// The rungs on a GPU, best first, and how many slabs each has under way.
@@ -34,7 +34,7 @@ pub enum SlabStep {
 
 /// Makes the slabs of every level but the first, several slabs under way at once.
 #[derive(Debug)]
-pub struct StagedLevelsWork {
+pub struct StagedSlabsWork {
     layout: Arc<Layout>,
     pool: Pool,
     /// Steps of a slab at most.
@@ -43,7 +43,7 @@ pub struct StagedLevelsWork {
     stages: Option<Arc<Stages>>,
 }
 
-impl StagedLevelsWork {
+impl StagedSlabsWork {
     /// For slabs of so many steps at most.
     pub fn new(layout: &Arc<Layout>, pool: &Pool, steps: u64) -> Self {
         let bytes = steps.saturating_mul(layout.levels()[0].grid.step_bytes());
@@ -72,12 +72,12 @@ impl StagedLevelsWork {
         if wanted > backend.buffer_limit() {
             return Err(Fault::Unsupported { detail: format!("a buffer of {wanted} for a slab") });
         }
-        let staged = StagedSession::open(plan, LevelStages::new(&layout, &pool), backend)?;
+        let staged = StagedSession::open(plan, SlabStages::new(&layout, &pool), backend)?;
         Ok(LevelsHeld { layout, pool, steps: self.steps, left, staged: Some(staged) })
     }
 }
 
-impl Workload for StagedLevelsWork {
+impl Workload for StagedSlabsWork {
     type Input = SlabStep;
     type Reference = ();
     type Prepared = ();
@@ -132,14 +132,14 @@ struct LevelsHeld {
     /// What another session left, to be done first.
     left: Vec<Arc<Slab>>,
     /// On a GPU; none on the CPU.
-    staged: Option<StagedSession<LevelStages>>,
+    staged: Option<StagedSession<SlabStages>>,
 }
 
-impl Session<StagedLevelsWork> for LevelsHeld {
+impl Session<StagedSlabsWork> for LevelsHeld {
     fn run(
         &mut self,
         step: &SlabStep,
-        context: &mut Context<'_, StagedLevelsWork>,
+        context: &mut Context<'_, StagedSlabsWork>,
     ) -> Result<Vec<Vec<Arc<Slab>>>, Fault> {
         let mut slabs = std::mem::take(&mut self.left);
         if let SlabStep::Feed(slab) = step {
@@ -166,7 +166,7 @@ impl LevelsHeld {
     fn on_cpu(
         &self,
         slabs: &[Arc<Slab>],
-        context: &Context<'_, StagedLevelsWork>,
+        context: &Context<'_, StagedSlabsWork>,
     ) -> Result<Vec<Vec<Arc<Slab>>>, Fault> {
         let made = |slab: &Arc<Slab>| all_levels(&self.layout, &self.pool, slab, || context.check_cancelled());
         slabs.iter().map(made).collect()
@@ -175,7 +175,7 @@ impl LevelsHeld {
 
 /// Feeds them, and gives what that brought out. What failed is not published: whoever fed it does all of it again.
 fn on_gpu(
-    staged: &mut StagedSession<LevelStages>,
+    staged: &mut StagedSession<SlabStages>,
     slabs: Vec<Arc<Slab>>,
     is_flush: bool,
     backend: &mut dyn Backend,
