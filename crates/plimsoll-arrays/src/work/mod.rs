@@ -7,7 +7,9 @@
 //! | `places.rs` | how many of them lie in memory at once |
 //! | `levels.rs` | a slab of the full resolution → slabs of every other level |
 //! | `kernels.rs`, `reduce.wgsl` | one level from the one before it, on a device |
-//! | `slab_stages.rs` | all levels of a slab as staged work: its declaration and its stages |
+//! | `scatter.rs`, `scatter.wgsl` | steps of a level cut into chunks, on a device |
+//! | `shuffle.rs`, `shuffle.wgsl` | blocks of chunks shuffled for the codec, on a device |
+//! | `slab_stages.rs` | what a device does to a slab as staged work: its declaration and its stages |
 //! | `staged_slabs.rs` | that in a held session: its rungs, and what goes along from one to the next |
 //! | `encode.rs` | slabs → packed chunks of one object |
 
@@ -15,6 +17,8 @@ mod encode;
 pub mod kernels;
 mod levels;
 mod places;
+pub mod scatter;
+pub mod shuffle;
 mod slab;
 mod slab_stages;
 mod staged_slabs;
@@ -23,5 +27,6 @@ pub use encode::{Batch, EncodeWork, Encoded};
 pub use kernels::runs_on_gpu;
 pub use levels::LevelsWork;
 pub use places::{NoPlace, Place, Places};
-pub use slab::Slab;
-pub use staged_slabs::{SlabStep, StagedSlabsWork};
+pub use slab::{Form, Slab};
+pub use slab_stages::DeviceStages;
+pub use staged_slabs::{SlabStep, StagedSlabsWork, TrialWork};

@@ -86,10 +86,10 @@ pub(super) fn chunks_bytes(grid: &Grid, steps: u64) -> u64 {
 /// Where a chunk that begins there lies among those of a slab that begins with step `first`.
 pub(super) fn chunk_offset(grid: &Grid, first: u64, start: &[u64]) -> usize {
     let row = (start[0] - first) / grid.chunk[0];
-    let inner = grid.chunk_counts()[1..].iter().zip(start[1..].iter().zip(&grid.chunk[1..])).fold(
-        0,
-        |number, (count, (start, chunk))| number * count + start / chunk,
-    );
+    let inner = grid.chunk_counts()[1..]
+        .iter()
+        .zip(start[1..].iter().zip(&grid.chunk[1..]))
+        .fold(0, |number, (count, (start, chunk))| number * count + start / chunk);
     (row * grid.chunks_in_row() + inner) as usize * grid.chunk_bytes()
 }
 

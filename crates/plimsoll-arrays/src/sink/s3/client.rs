@@ -124,7 +124,7 @@ impl Client {
         &self,
         key: &str,
         what: &'static str,
-        request: impl Fn(Arc<AmazonS3>) -> F + Send + 'static,
+        request: impl Fn(Arc<AmazonS3>) -> F + Send + Sync + 'static,
     ) -> Result<T, SinkError>
     where
         T: Send + 'static,
