@@ -29,6 +29,9 @@ pub(crate) struct Step {
     own_target: Option<&'static str>,
 }
 
+/// Not built by default, because it takes a while, and checked like the rest.
+const S3: &str = "plimsoll-cli/s3";
+
 /// Every check, the quick ones first.
 pub(crate) const ALL: &[Step] = &[
     Step {
@@ -42,7 +45,7 @@ pub(crate) const ALL: &[Step] = &[
         name: "clippy",
         what: "no lint, anywhere",
         component: Some("clippy"),
-        arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        arguments: &["clippy", "--workspace", "--features", S3, "--all-targets", "--", "-D", "warnings"],
         ..PLAIN
     },
     Step {
@@ -53,7 +56,7 @@ pub(crate) const ALL: &[Step] = &[
         needs_video: true,
         needs_archivers: true,
         needs_python: true,
-        arguments: &["test", "--workspace", "--no-fail-fast"],
+        arguments: &["test", "--workspace", "--features", S3, "--no-fail-fast"],
         ..PLAIN
     },
     Step {
@@ -66,7 +69,7 @@ pub(crate) const ALL: &[Step] = &[
     Step {
         name: "doc",
         what: "the documentation builds without a warning",
-        arguments: &["doc", "--no-deps", "--workspace"],
+        arguments: &["doc", "--no-deps", "--workspace", "--features", S3],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         ..PLAIN
     },

@@ -20,6 +20,17 @@ impl Progress {
         name: String,
         position: impl Fn() -> u64 + Send + 'static,
     ) -> Self {
+        Self::start_with(is_wanted, total, name, position, || None)
+    }
+
+    /// The same with something behind the name, asked for each time.
+    pub(crate) fn start_with(
+        is_wanted: bool,
+        total: Option<u64>,
+        name: String,
+        position: impl Fn() -> u64 + Send + 'static,
+        mut detail: impl FnMut() -> Option<String> + Send + 'static,
+    ) -> Self {
         if !is_wanted || !io::stderr().is_terminal() {
             return Self(None);
         }
@@ -27,7 +38,11 @@ impl Progress {
         let follow = move || {
             let mut bar = None;
             while end.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                bar.get_or_insert_with(|| drawn(total, &name)).set_position(position());
+                let bar = bar.get_or_insert_with(|| drawn(total, &name));
+                bar.set_position(position());
+                if let Some(detail) = detail() {
+                    bar.set_message(format!("{name} {detail}"));
+                }
             }
             if let Some(bar) = bar {
                 bar.finish_and_clear();

@@ -135,6 +135,15 @@ fn levels_are_the_same_wherever_they_are_made() {
     folder.works(&format!("{WRITE} -q --stage levels=cpu -i frames.raw cpu.zarr"));
     folder.works(&format!("{WRITE} -q --software-gpu --stage levels=gpu -i frames.raw gpu.zarr"));
     assert!(files(&folder.at("cpu.zarr")) == files(&folder.at("gpu.zarr")));
+    let stages = "--stage levels=gpu,scatter=gpu,shuffle=gpu --codec blosc:lz4:5:shuffle";
+    let told = folder.works(&format!("{WRITE} --software-gpu {stages} --explain -i frames.raw all.zarr"));
+    assert!(
+        stderr(&told).contains("levels, scatter, shuffle") && stderr(&told).contains("schedule:"),
+        "{}",
+        stderr(&told)
+    );
+    folder.works(&format!("{WRITE} -q --no-gpu --codec blosc:lz4:5:shuffle -i frames.raw plain.zarr"));
+    assert!(files(&folder.at("all.zarr")) == files(&folder.at("plain.zarr")));
     let refused = folder.shell(&format!("{WRITE} -q --no-gpu --stage levels=gpu -i frames.raw none.zarr"));
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     assert!(!folder.at("none.zarr").exists());

@@ -1,5 +1,6 @@
-//! Pretends: virtual devices, a virtual clock, task graphs, and the suite every device must pass.
+//! Pretends: virtual devices, a virtual clock, task graphs, a bucket that misbehaves, and the suite every device must pass.
 
+pub mod bucket;
 pub mod conformance;
 pub mod graph;
 pub mod patience;

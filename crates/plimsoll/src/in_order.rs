@@ -33,7 +33,7 @@ impl<T> InOrder<T> {
     }
 
     /// Results taken out so far.
-    #[cfg(any(feature = "pack", test))]
+    #[cfg(any(feature = "pack", feature = "array", test))]
     pub(crate) fn taken(&self) -> u64 {
         self.next
     }

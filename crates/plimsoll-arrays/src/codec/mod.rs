@@ -97,6 +97,11 @@ impl ChunkCodec {
         self.codec
     }
 
+    /// What the elements are.
+    pub const fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
     /// Bytes of a chunk before it is packed.
     pub const fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
@@ -143,7 +148,7 @@ impl ChunkCodec {
             Codec::Zstd { level } => scratch.zstd.encode(chunk, level, true, out),
             Codec::Gzip { level } => scratch.gzip.encode(chunk, level, out),
             Codec::Blosc { compressor, level, shuffle } => {
-                self.blosc(compressor, level, shuffle).encode(chunk, scratch, out)
+                self.blosc(compressor, level, shuffle).encode(chunk, false, scratch, out)
             }
         }
     }
@@ -154,7 +159,7 @@ impl ChunkCodec {
         self.check(chunk)?;
         match self.codec {
             Codec::Blosc { compressor, level, shuffle } => {
-                self.blosc(compressor, level, shuffle).encode_shuffled(chunk, scratch, out)
+                self.blosc(compressor, level, shuffle).encode(chunk, true, scratch, out)
             }
             _ => self.encode(chunk, scratch, out),
         }

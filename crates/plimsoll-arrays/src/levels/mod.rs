@@ -15,10 +15,12 @@
 //! |---|---|
 //! | `reference.rs` | every reduction of every type, plainly |
 //! | `sample.rs` | what the reductions must know of a type |
-//! | `mean_rows.rs` | the mean of the common types, by rows |
+//! | `rows.rs` | the common types, by rows |
+//! | `keys.rs` | the order of elements by rows: least, greatest, middle |
 
-mod mean_rows;
+mod keys;
 mod reference;
+mod rows;
 mod sample;
 
 pub use reference::reference;
@@ -124,7 +126,7 @@ impl Block<'_> {
 /// If the elements are not as many as the shape says.
 pub fn reduce(data_type: DataType, reduction: Reduction, block: Block<'_>, out: &mut Vec<u8>) {
     block.check(data_type);
-    if reduction != Reduction::Mean || !mean_rows::reduce(data_type, block, out) {
+    if !rows::reduce(data_type, reduction, block, out) {
         reference(data_type, reduction, block, out);
     }
 }

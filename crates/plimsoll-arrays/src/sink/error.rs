@@ -46,6 +46,60 @@ pub enum SinkError {
         /// Where.
         store: String,
     },
+    /// Somebody else took over because this writer could not say for too long that it lives.
+    #[error(
+        "another program may write to {store} by now: its lock could not be renewed; what was finished is whole, resume it"
+    )]
+    LockLost {
+        /// Where.
+        store: String,
+    },
+    /// The address is none.
+    #[error("{address} is no store: {why}; an address is s3://bucket/folder")]
+    Address {
+        /// As it was given.
+        address: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// There is no such bucket.
+    #[error("there is no bucket '{bucket}'; make it first, or check its name, the region and the endpoint")]
+    NoBucket {
+        /// Its name.
+        bucket: String,
+    },
+    /// Nobody is known to be asking.
+    #[error(
+        "{store} does not know these credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to ones that may use it"
+    )]
+    Credentials {
+        /// Where.
+        store: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// It did not answer, or said that it cannot now, for as long as was allowed.
+    #[error(
+        "{store} could not be reached for long enough that '{key}' was {what}; what was finished before is whole, go on later"
+    )]
+    Unreachable {
+        /// Where.
+        store: String,
+        /// What it was about.
+        key: String,
+        /// What was to be done.
+        what: &'static str,
+        /// What happened last.
+        source: io::Error,
+    },
+    /// An object is larger than the store takes.
+    #[error("'{key}' is larger than {most} bytes, which is the most that the store takes; choose smaller shards")]
+    TooLarge {
+        /// Its key.
+        key: String,
+        /// How many bytes are taken.
+        most: u64,
+    },
     /// The name is none.
     #[error("'{key}' is no key: parts are joined by / and none is empty, . or ..")]
     Key {

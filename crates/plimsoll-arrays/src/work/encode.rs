@@ -8,7 +8,7 @@ use plimsoll_blocks::pool::{Pool, PooledBytes};
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
-use super::Slab;
+use super::{Form, Slab};
 use crate::codec::{ChunkCodec, Codec, Scratch};
 use crate::layout::Layout;
 
@@ -55,12 +55,19 @@ pub struct EncodeWork {
     layout: Arc<Layout>,
     codec: ChunkCodec,
     pool: Pool,
+    /// How slabs come: what is left to do, and so what it costs, differs.
+    form: Form,
 }
 
 impl EncodeWork {
     /// For arrays of this layout.
     pub fn new(layout: &Arc<Layout>, pool: &Pool) -> Self {
-        Self { layout: Arc::clone(layout), codec: layout.chunk_codec(), pool: pool.clone() }
+        Self { layout: Arc::clone(layout), codec: layout.chunk_codec(), pool: pool.clone(), form: Form::Steps }
+    }
+
+    /// For slabs of which most come in this form. All are packed; what it costs is learnt for this one.
+    pub fn of_slabs(self, form: Form) -> Self {
+        Self { form, ..self }
     }
 
     /// Bytes that a session keeps from batch to batch.
@@ -87,11 +94,16 @@ impl Workload for EncodeWork {
     type Output = Encoded;
 
     fn name(&self) -> &str {
-        match self.codec.codec() {
-            Codec::None => "array-plain",
-            Codec::Zstd { .. } => "array-zstd",
-            Codec::Gzip { .. } => "array-gzip",
-            Codec::Blosc { .. } => "array-blosc",
+        let names = match self.codec.codec() {
+            Codec::None => ["array-plain", "array-plain-cut", "array-plain-cut"],
+            Codec::Zstd { .. } => ["array-zstd", "array-zstd-cut", "array-zstd-cut"],
+            Codec::Gzip { .. } => ["array-gzip", "array-gzip-cut", "array-gzip-cut"],
+            Codec::Blosc { .. } => ["array-blosc", "array-blosc-cut", "array-blosc-shuffled"],
+        };
+        match self.form {
+            Form::Steps => names[0],
+            Form::Chunks { is_shuffled: false } => names[1],
+            Form::Chunks { is_shuffled: true } => names[2],
         }
     }
 
@@ -116,6 +128,7 @@ impl Workload for EncodeWork {
             scratch: Scratch::default(),
             chunk: Vec::new(),
             stored: Vec::new(),
+            filled: Vec::new(),
         }))
     }
 }
@@ -128,6 +141,8 @@ struct EncodeSession {
     /// A chunk as it lies in the array, and in storage order.
     chunk: Vec<u8>,
     stored: Vec<u8>,
+    /// What a shuffled chunk of nothing but the fill value is; empty before it was asked for.
+    filled: Vec<u8>,
 }
 
 impl Session<EncodeWork> for EncodeSession {
@@ -158,31 +173,79 @@ impl EncodeSession {
         if elements == 0 {
             return Ok(0);
         }
-        let chunk_bytes = self.codec.chunk_bytes();
-        self.chunk.resize(chunk_bytes, 0);
-        if elements as usize * grid.element_bytes() < chunk_bytes {
-            layout.fill().fill(&mut self.chunk);
+        let raw = elements * grid.element_bytes() as u64;
+        if let Some((chunk, is_shuffled)) = batch.slabs.iter().find_map(|slab| slab.chunk(grid, &start)) {
+            return self.pack_cut(batch.level, chunk, is_shuffled, out).map(|()| raw);
         }
-        for slab in batch.slabs.iter() {
-            slab.copy_into(&mut self.chunk, grid, &start, &extent);
+        // What is not packed is cut where it is to lie.
+        let is_plain = self.codec.codec() == Codec::None && layout.order().is_own();
+        let mut own = std::mem::take(&mut self.chunk);
+        let begin = if is_plain { out.len() } else { 0 };
+        let into = if is_plain { &mut *out } else { &mut own };
+        into.truncate(begin);
+        if !batch.slabs.iter().any(|slab| slab.append_chunk(into, grid, &start)) {
+            into.resize(begin + self.codec.chunk_bytes(), 0);
+            let chunk = &mut into[begin..];
+            if elements as usize * grid.element_bytes() < chunk.len() {
+                layout.fill().fill(chunk);
+            }
+            for slab in batch.slabs.iter() {
+                slab.copy_into(chunk, grid, &start, &extent);
+            }
         }
-        if !layout.fill().is_all(&self.chunk) {
-            self.pack(batch.level, out)?;
-        }
-        Ok(elements * grid.element_bytes() as u64)
+        let chunk = &into[begin..];
+        let is_filled = layout.fill().is_all(chunk);
+        let packed = match (is_filled, is_plain) {
+            (true, true) => {
+                out.truncate(begin);
+                Ok(())
+            }
+            (false, false) => self.pack(batch.level, &own, out),
+            _ => Ok(()),
+        };
+        self.chunk = own;
+        packed.map(|()| raw)
     }
 
-    fn pack(&mut self, level: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
+    /// Appends a chunk that was cut out, and perhaps shuffled, before.
+    fn pack_cut(&mut self, level: usize, chunk: &[u8], is_shuffled: bool, out: &mut Vec<u8>) -> Result<(), Fault> {
+        if !is_shuffled {
+            return if self.layout.fill().is_all(chunk) { Ok(()) } else { self.pack(level, chunk, out) };
+        }
+        if self.filled.is_empty() {
+            self.filled = shuffled_fill(&self.layout, &self.codec);
+        }
+        if self.filled == chunk {
+            return Ok(());
+        }
+        self.codec.encode_shuffled(chunk, &mut self.scratch, out).map_err(Fault::work)
+    }
+
+    fn pack(&mut self, level: usize, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let (grid, order) = (&self.layout.levels()[level].grid, self.layout.order());
         let stored = if order.is_own() {
-            &self.chunk
+            chunk
         } else {
             self.stored.clear();
-            order.store(&self.chunk, &grid.chunk, grid.element_bytes(), &mut self.stored);
+            order.store(chunk, &grid.chunk, grid.element_bytes(), &mut self.stored);
             &self.stored
         };
         self.codec.encode(stored, &mut self.scratch, out).map_err(Fault::work)
     }
+}
+
+/// A chunk of nothing but the fill value, shuffled as the codec wants it.
+fn shuffled_fill(layout: &Layout, codec: &ChunkCodec) -> Vec<u8> {
+    let mut chunk = vec![0; codec.chunk_bytes()];
+    layout.fill().fill(&mut chunk);
+    let mut shuffled = chunk.clone();
+    let block = codec.shuffle().map_or(chunk.len(), |(_, block)| block);
+    for (from, to) in chunk.chunks(block).zip(shuffled.chunks_mut(block)) {
+        if let Some(step) = codec.shuffle_step(from.len()) {
+            step.apply_to(from, to);
+        }
+    }
+    shuffled
 }
 
 /// Elements of a chunk that lie in the array along all dimensions but the first.

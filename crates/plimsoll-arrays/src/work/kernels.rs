@@ -11,13 +11,13 @@ use crate::layout::Layout;
 use crate::levels::{Block, Reduction, reference};
 
 /// Dimensions that the kernel has; fewer are filled up with ones in front.
-const RANK: usize = 5;
+pub(super) const RANK: usize = 5;
 /// Dimensions that are halved at once at most: a window holds eight elements.
 const HALVED_MAX: usize = 3;
 /// Words that one workgroup writes.
-const GROUP: u32 = 64;
+pub(super) const GROUP: u32 = 64;
 /// Workgroups side by side; more go into further rows.
-const ROW_GROUPS: u32 = 32_768;
+pub(super) const ROW_GROUPS: u32 = 32_768;
 /// Bytes of a level that the kernel counts through without its numbers wrapping.
 pub(super) const LEVEL_BYTES_MAX: u64 = 1 << 31;
 
@@ -159,7 +159,7 @@ impl ReduceStep<'_> {
 }
 
 /// Five of them, filled up in front.
-fn padded<T: Copy>(given: impl ExactSizeIterator<Item = T>, filling: T) -> [T; RANK] {
+pub(super) fn padded<T: Copy>(given: impl ExactSizeIterator<Item = T>, filling: T) -> [T; RANK] {
     let mut all = [filling; RANK];
     let first = RANK - given.len();
     all[first..].iter_mut().zip(given).for_each(|(to, from)| *to = from);

@@ -8,7 +8,7 @@ use plimsoll_blocks::pool::Pool;
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
-use super::Slab;
+use super::{Form, Slab};
 use crate::layout::Layout;
 use crate::levels::{Block, reduce};
 
@@ -94,5 +94,5 @@ fn coarser(layout: &Layout, pool: &Pool, finer: &Slab, level: usize) -> Slab {
     let mut elements = pool.take((steps * this.grid.step_bytes()) as usize);
     reduce(layout.data_type(), layout.reduction(), block, elements.vec_mut());
     let by = if this.halved[0] { 2 } else { 1 };
-    Slab { first: finer.first / by, steps, elements, place: None }
+    Slab { first: finer.first / by, steps, elements, form: Form::Steps, place: None }
 }

@@ -16,6 +16,8 @@ pub(crate) fn run(asked: &str) {
     let Asked { row, input, output } = serde_json::from_str(asked).expect("what is asked is JSON");
     let elements = std::fs::read(input).expect("the elements");
     let orchestrator = Arc::new(Orchestrator::builder().cpu(cores()).build());
+    let before = resident();
+    forget_peak();
     let begin = (Instant::now(), cpu_seconds());
     let mut writers: Vec<ArrayWriter> = (0..row.arrays)
         .map(|at| {
@@ -24,6 +26,7 @@ pub(crate) fn run(asked: &str) {
             ArrayWriter::new(Arc::clone(&orchestrator), layout, sink, ArrayOptions::default()).expect("a new array")
         })
         .collect();
+    let plan: u64 = writers.iter().map(|writer| writer.plan().memory().0).sum();
     let mut stall = Duration::ZERO;
     let step = row.step.iter().product::<u64>() * spec(&row).data_type.bytes() as u64;
     for piece in elements.chunks(row.append.unwrap_or(step) as usize) {
@@ -38,6 +41,7 @@ pub(crate) fn run(asked: &str) {
     });
     let took = json!({
         "seconds": begin.0.elapsed().as_secs_f64(), "cpu": cpu_seconds() - begin.1, "stall": stall.as_secs_f64(),
+        "peak": peak().saturating_sub(before), "plan": plan,
     });
     println!("{took}");
 }
@@ -67,4 +71,24 @@ fn cpu_seconds() -> f64 {
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: f64 = rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
     ticks / 100.0
+}
+
+/// Bytes of this process in memory now, and the most that there were since [`forget_peak`].
+fn resident() -> u64 {
+    status("VmRSS:")
+}
+
+fn peak() -> u64 {
+    status("VmHWM:")
+}
+
+fn status(name: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(name)).and_then(|line| line.split_whitespace().nth(1));
+    line.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// Only what comes from now on counts: the elements are there already.
+fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -57,6 +57,6 @@ pub(crate) fn all(is_quick: bool) -> Vec<Row> {
     }
     let appends = [4 << 10, 128 << 10, 1 << 20, 64 << 20];
     rows.extend(appends.map(|bytes| Row { append: Some(bytes), ..row("uint16", 1, "none", false) }));
-    rows.push(Row { arrays: 4, ..row("uint16", 1, "blosc-lz4", false) });
+    rows.extend(["none", "blosc-lz4"].map(|codec| Row { arrays: 4, ..row("uint16", 1, codec, false) }));
     rows
 }

@@ -23,6 +23,11 @@ pub(crate) struct Figures {
     pub(crate) cpu: f64,
     /// The longest append.
     pub(crate) stall: f64,
+    /// Bytes that it took at most while it wrote, and what was said before: of our side.
+    #[serde(default)]
+    pub(crate) peak: u64,
+    #[serde(default)]
+    pub(crate) plan: u64,
     #[serde(skip)]
     pub(crate) gib: f64,
 }

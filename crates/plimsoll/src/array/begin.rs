@@ -23,12 +23,14 @@ pub enum Begin {
 }
 
 /// Where a writer begins.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Begun {
     /// The step; objects begin there.
     pub(super) first: u64,
     /// Steps that an earlier run has published, if there was one. They stay until they are written again.
     pub(super) there: Option<u64>,
+    /// The same of each level, in steps of its own.
+    pub(super) lengths: Vec<u64>,
 }
 
 /// Makes the store ready; says where the writer begins.
@@ -79,7 +81,8 @@ fn resume(sink: &Arc<dyn Sink>, layout: &Layout) -> Result<Begun, ArrayError> {
     let factor = layout.levels().iter().map(|level| level.factor[0]).max().unwrap_or(1);
     let together = layout.levels()[0].grid.object()[0] * factor;
     let first = whole / together * together;
-    Ok(Begun { first, there: Some(there) })
+    let lengths = store.levels().iter().map(|level| level.metadata.grid.shape[0]).collect();
+    Ok(Begun { first, there: Some(there), lengths })
 }
 
 /// The root's metadata are written last: without them there are only those of levels, or it is no store of ours.

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use futures_util::Stream as _;
 use plimsoll_arrays::Layout;
 use plimsoll_arrays::sink::Sink;
-use plimsoll_arrays::work::{EncodeWork, Encoded, Places, Slab};
+use plimsoll_arrays::work::{DeviceStages, EncodeWork, Encoded, Places, Slab};
 use plimsoll_blocks::pool::Pool;
 use plimsoll_core::DeviceKind;
 use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, TaskResult};
@@ -24,9 +24,9 @@ use super::level_maker::{self, LevelMaker};
 use super::rows::{Cut, Rows};
 use super::shards::{Shards, Stored, Written};
 use super::watch::ArrayWatch;
+use super::writer::ArrayOptions;
 use crate::in_order::InOrder;
 use crate::intake::{Broken, Intake};
-use crate::stage_choice::StageChoice;
 
 /// Packed batches that wait for the store.
 pub(super) const WRITTEN_AHEAD: usize = 16;
@@ -42,8 +42,9 @@ pub(super) struct Job {
     pub(super) pool: Pool,
     /// Closed when nothing more is taken in.
     pub(super) places: Places,
-    pub(super) watch: ArrayWatch,
-    pub(super) levels_on: StageChoice,
+    pub(super) options: ArrayOptions,
+    /// What a GPU does.
+    pub(super) stages: DeviceStages,
     /// Where it begins.
     pub(super) begun: Begun,
 }
@@ -71,8 +72,8 @@ pub(super) fn write(
     job: &Job,
     slabs: impl Iterator<Item = Result<Slab, ArrayError>> + Send + 'static,
 ) -> Result<(u64, Stored), ArrayError> {
-    let levels = level_maker::open(orchestrator, &job.layout, &job.pool, job.levels_on)?;
-    let shards = Shards::new(&job.layout, &job.sink, &job.watch)?;
+    let levels = level_maker::open(orchestrator, &job.layout, &job.pool, job.stages, &job.options);
+    let shards = Shards::new(&job.layout, &job.sink, &job.options.watch, &job.begun.lengths)?;
     if job.begun.there.is_none() {
         shards.publish(0)?;
     }
@@ -130,8 +131,9 @@ struct Engine<'a> {
     encoded: InOrder<TaskResult<Encoded>>,
     /// Submitted, and not yet handed to the store.
     following: VecDeque<Cut>,
-    /// Steps of the full resolution that came.
+    /// Steps of the full resolution that came, and bytes of one.
     steps: u64,
+    step_bytes: u64,
     has_ended: bool,
     /// What ended the input.
     last: Option<ArrayError>,
@@ -144,12 +146,12 @@ impl<'a> Engine<'a> {
         levels: Box<dyn LevelMaker>,
         input: Intake<Slab, ArrayError>,
     ) -> Self {
-        let Job { layout, pool, watch, begun: Begun { first, .. }, .. } = job;
+        let Job { layout, pool, stages, options, begun: Begun { first, .. }, .. } = job;
         let batches_max = batches_max(orchestrator);
-        let encode = orchestrator.register(EncodeWork::new(layout, pool));
+        let encode = orchestrator.register(EncodeWork::new(layout, pool).of_slabs(stages.form()));
         let rows = |level: usize| Rows::new(layout, level, first.div_ceil(layout.levels()[level].factor[0]));
         Self {
-            watch,
+            watch: &options.watch,
             input: Some(input),
             levels,
             rows: (0..layout.levels().len()).map(rows).collect(),
@@ -159,6 +161,7 @@ impl<'a> Engine<'a> {
             encoded: InOrder::new(),
             following: VecDeque::new(),
             steps: *first,
+            step_bytes: layout.levels()[0].grid.step_bytes(),
             has_ended: false,
             last: None,
         }
@@ -198,6 +201,9 @@ impl<'a> Engine<'a> {
             let mut has_moved = self.take_slab(context)?;
             has_moved |= self.cut(context)?;
             while let Poll::Ready(Some(ItemResult { item, result })) = Pin::new(&mut self.encode).poll_next(context) {
+                if let (Ok(done), Some(level)) = (&result, self.level_of(item)) {
+                    self.watch.pack(done.output.raw, level);
+                }
                 self.encoded.put(item, result);
             }
             has_moved |= self.submit_batches()?;
@@ -232,7 +238,9 @@ impl<'a> Engine<'a> {
     /// Cuts the next slabs of all levels into batches, and what is left when nothing more comes.
     fn cut(&mut self, context: &mut Context<'_>) -> Result<bool, ArrayError> {
         if let Poll::Ready(slabs) = self.levels.poll(context) {
-            for (rows, slab) in self.rows.iter_mut().zip(slabs?) {
+            let slabs = slabs?;
+            self.watch.prepare(slabs.first().map_or(0, |slab| slab.steps * self.step_bytes));
+            for (rows, slab) in self.rows.iter_mut().zip(slabs) {
                 self.cuts.extend(rows.add(slab));
             }
             return Ok(true);
@@ -243,6 +251,12 @@ impl<'a> Engine<'a> {
             self.cuts.extend(self.rows.iter_mut().flat_map(Rows::end));
         }
         Ok(is_over)
+    }
+
+    /// The level of a batch that was submitted and not handed to the store.
+    fn level_of(&self, item: u64) -> Option<usize> {
+        let before = item.checked_sub(self.encoded.taken())?;
+        self.following.get(before as usize).map(|cut| cut.batch.level)
     }
 
     fn submit_batches(&mut self) -> Result<bool, ArrayError> {

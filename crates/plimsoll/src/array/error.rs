@@ -111,8 +111,10 @@ pub enum ArrayError {
         stage: &'static str,
     },
     /// A stage is to run on a GPU, which would not give the same bytes.
-    #[error("{what} are not made on a GPU, which may round or count otherwise; let the stage run anywhere")]
+    #[error("the {stage} stage cannot run on a GPU: {what} would not get the same bytes there; let it run anywhere")]
     NotForGpu {
+        /// Which stage.
+        stage: &'static str,
         /// What was asked for.
         what: String,
     },

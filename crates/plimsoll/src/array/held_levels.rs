@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use plimsoll_arrays::work::{Slab, SlabStep, StagedLevelsWork};
+use plimsoll_arrays::work::{Slab, SlabStep, StagedSlabsWork};
 use plimsoll_core::{DeviceId, SubmitErrorKind, TaskError};
 use plimsoll_runtime::{Held, Orchestrator, SubmitError, Task, TaskResult, Ticket};
 
@@ -22,7 +22,7 @@ const SLABS_MAX: usize = 4;
 const RESTARTS_MAX: usize = 3;
 
 pub(super) struct HeldLevels {
-    held: Held<StagedLevelsWork>,
+    held: Held<StagedSlabsWork>,
     on: StageChoice,
     /// Where tasks may run; empty for everywhere.
     devices: Vec<DeviceId>,
@@ -38,7 +38,7 @@ pub(super) struct HeldLevels {
 }
 
 impl HeldLevels {
-    pub(super) fn new(orchestrator: &Orchestrator, work: StagedLevelsWork, on: StageChoice) -> Self {
+    pub(super) fn new(orchestrator: &Orchestrator, work: StagedSlabsWork, on: StageChoice) -> Self {
         let work = orchestrator.register(work);
         Self {
             held: orchestrator.hold(&work),

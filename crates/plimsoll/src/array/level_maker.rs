@@ -1,4 +1,4 @@
-//! The stage that makes levels: slabs in, each with its coarser ones out, in the same order. Where it runs is chosen once.
+//! The stages before packing: slabs in, each with its coarser ones out, in the same order. Where they run is chosen once.
 //! Invariant: what comes out does not depend on where.
 
 use std::pin::Pin;
@@ -7,13 +7,14 @@ use std::task::{Context, Poll};
 
 use futures_util::Stream as _;
 use plimsoll_arrays::Layout;
-use plimsoll_arrays::work::{LevelsWork, Slab, StagedLevelsWork, runs_on_gpu};
+use plimsoll_arrays::work::{DeviceStages, LevelsWork, Slab, StagedSlabsWork};
 use plimsoll_blocks::pool::Pool;
-use plimsoll_core::{Bytes, DeviceKind};
+use plimsoll_core::Bytes;
 use plimsoll_runtime::{Flow, ItemResult, Orchestrator, Pipeline, SubmitError, Task, TaskResult};
 
 use super::error::ArrayError;
 use super::held_levels::HeldLevels;
+use super::writer::ArrayOptions;
 use super::{engine, slabs};
 use crate::in_order::InOrder;
 use crate::stage_choice::StageChoice;
@@ -34,42 +35,25 @@ pub(super) trait LevelMaker {
     fn is_empty(&self) -> bool;
 }
 
-/// Whether levels of such an array are made on a GPU: if there is one that can, and it may.
-///
-/// # Errors
-/// If they have to be and cannot.
-pub(super) fn goes_to_gpu(orchestrator: &Orchestrator, layout: &Layout, on: StageChoice) -> Result<bool, ArrayError> {
-    let has_gpu = orchestrator.devices().any(|(_, facts)| facts.kind == DeviceKind::Gpu);
-    match on {
-        StageChoice::Cpu => Ok(false),
-        _ if layout.levels().len() == 1 => Ok(false),
-        StageChoice::Auto => Ok(has_gpu && runs_on_gpu(layout)),
-        StageChoice::Gpu if !runs_on_gpu(layout) => {
-            let what = format!("levels by {} of {}", layout.reduction(), layout.data_type());
-            Err(ArrayError::NotForGpu { what })
-        }
-        StageChoice::Gpu if !has_gpu => Err(ArrayError::NoGpu { stage: "levels" }),
-        StageChoice::Gpu => Ok(true),
-    }
-}
-
 /// The maker for a layout: in a session that is held, or on all CPU cores.
 pub(super) fn open(
     orchestrator: &Orchestrator,
     layout: &Arc<Layout>,
     pool: &Pool,
-    on: StageChoice,
-) -> Result<Box<dyn LevelMaker>, ArrayError> {
-    if goes_to_gpu(orchestrator, layout, on)? {
-        let work = StagedLevelsWork::new(layout, pool, slabs::steps(layout));
-        return Ok(Box::new(HeldLevels::new(orchestrator, work, on)));
+    chosen: DeviceStages,
+    options: &ArrayOptions,
+) -> Box<dyn LevelMaker> {
+    if chosen.is_none() {
+        return Box::new(SideBySide::new(orchestrator, layout, pool));
     }
-    Ok(Box::new(SideBySide::new(orchestrator, layout, pool)))
-}
-
-/// Whether the levels of such an array could be made on a GPU.
-pub(super) fn wants_gpu(layout: &Layout, on: StageChoice) -> bool {
-    on != StageChoice::Cpu && runs_on_gpu(layout)
+    let work = StagedSlabsWork::new(layout, pool, slabs::steps(layout), chosen).shared_by(options.arrays_at_once);
+    let all = [
+        (chosen.levels, options.levels_on),
+        (chosen.scatter, options.scatter_on),
+        (chosen.shuffle, options.shuffle_on),
+    ];
+    let must = all.iter().any(|(is, on)| *is && *on == StageChoice::Gpu);
+    Box::new(HeldLevels::new(orchestrator, work, if must { StageChoice::Gpu } else { StageChoice::Auto }))
 }
 
 /// Several slabs at once on CPU cores.

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `writer.rs` | what a user has in hand: appends, or a reader |
 //! | `slabs.rs`, `slabs_in.rs` | how many steps are handled together, and cutting input into them |
-//! | `level_maker.rs`, `held_levels.rs` | slabs → their levels: on CPU cores side by side, or on a GPU |
+//! | `stages.rs` | which stages run on a GPU, by what was measured |
+//! | `level_maker.rs`, `held_levels.rs` | slabs → their levels, cut and shuffled or not: on CPU cores side by side, or on a GPU |
 //! | `engine.rs` | slabs → levels → batches of chunks → the store, side by side and in order |
 //! | `rows.rs` | which chunks can be packed once a slab is there |
 //! | `shards.rs` | packed chunks into objects, and what is published |
@@ -24,6 +25,7 @@ mod rows;
 mod shards;
 mod slabs;
 mod slabs_in;
+mod stages;
 mod watch;
 mod writer;
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_arrays::sink::Sink;
 use plimsoll_arrays::work::EncodeWork;
 use plimsoll_arrays::{Layout, LevelLayout};
 use plimsoll_blocks::pool::Pool;
@@ -27,12 +28,14 @@ pub struct ArrayPlan {
     pub chunks: Bytes,
     /// What the codecs keep.
     pub codecs: Bytes,
+    /// What the store holds of objects that are being written.
+    pub store: Bytes,
 }
 
 impl ArrayPlan {
     /// Everything together.
     pub fn memory(&self) -> Bytes {
-        self.slabs + self.chunks + self.codecs
+        self.slabs + self.chunks + self.codecs + self.store
     }
 
     /// What writing an array of this layout takes on the devices of an orchestrator.
@@ -60,6 +63,19 @@ impl ArrayPlan {
             slabs: Bytes(slab_count as u64 * slab + levels),
             chunks: Bytes(batches * batch),
             codecs: Bytes(sessions * encode.session_bytes()),
+            store: Bytes::ZERO,
         }
+    }
+
+    /// The same with what a store holds itself.
+    pub fn with_store(self, layout: &Layout, sink: &dyn Sink) -> Self {
+        // Objects that lie beside each other are written at once, at every level.
+        let beside = |level: &LevelLayout| {
+            let sides = level.grid.shape[1..].iter().zip(&level.grid.object()[1..]);
+            let objects: u64 = sides.map(|(size, object)| size.div_ceil(*object)).product();
+            if level.grid.shard.is_some() { objects } else { 1 }
+        };
+        let objects: u64 = layout.levels().iter().map(beside).sum();
+        Self { store: Bytes(sink.buffer_bytes(objects as usize)), ..self }
     }
 }

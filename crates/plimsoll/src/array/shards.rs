@@ -47,10 +47,17 @@ pub(super) struct Shards {
     under_way: HashMap<(usize, Vec<u64>), UnderWay>,
     watch: ArrayWatch,
     stored: Stored,
+    /// How long each level was before: it gets no shorter while what is there is written again.
+    lengths: Vec<u64>,
 }
 
 impl Shards {
-    pub(super) fn new(layout: &Arc<Layout>, sink: &Arc<dyn Sink>, watch: &ArrayWatch) -> Result<Self, ArrayError> {
+    pub(super) fn new(
+        layout: &Arc<Layout>,
+        sink: &Arc<dyn Sink>,
+        watch: &ArrayWatch,
+        lengths: &[u64],
+    ) -> Result<Self, ArrayError> {
         let levels = 0..layout.levels().len();
         let arrays = levels.map(|level| ArrayMetadata::of_level(layout, level, 0)).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -60,6 +67,7 @@ impl Shards {
             under_way: HashMap::new(),
             watch: watch.clone(),
             stored: Stored::default(),
+            lengths: lengths.to_vec(),
         })
     }
 
@@ -140,6 +148,9 @@ impl Shards {
     fn publish_level(&self, written: &Written) -> Result<(), ArrayError> {
         let level = &self.layout.levels()[written.level];
         let length = (written.object[0] + 1) * level.grid.object()[0];
+        if self.lengths.get(written.level).is_some_and(|there| length <= *there) {
+            return Ok(());
+        }
         // A level that has no objects of its own beyond what was declared ends there.
         let whole = self.layout.levels()[0].grid.shape[0];
         let base = length * level.factor[0];

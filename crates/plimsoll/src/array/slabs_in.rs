@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crossbeam_channel::Receiver;
 use plimsoll_arrays::Layout;
-use plimsoll_arrays::work::{NoPlace, Place, Places, Slab};
+use plimsoll_arrays::work::{Form, NoPlace, Place, Places, Slab};
 use plimsoll_blocks::pool::{Pool, PooledBytes};
 
 use super::error::ArrayError;
@@ -36,6 +36,11 @@ impl Cutter {
         Self { pool: pool.clone(), places: places.clone(), step_bytes, steps, next: first, length }
     }
 
+    /// Bytes of a step.
+    pub(super) fn step_bytes(&self) -> u64 {
+        self.step_bytes
+    }
+
     /// Bytes of the next slab if it is whole.
     pub(super) fn slab_bytes(&self) -> usize {
         let left = self.length.map_or(self.steps, |length| (length - self.next).min(self.steps));
@@ -54,7 +59,7 @@ impl Cutter {
         let steps = elements.len() as u64 / self.step_bytes;
         let rest = elements.len() as u64 % self.step_bytes;
         elements.vec_mut().truncate((steps * self.step_bytes) as usize);
-        let slab = Slab { first: self.next, steps, elements, place: Some(place) };
+        let slab = Slab { first: self.next, steps, elements, form: Form::Steps, place: Some(Arc::new(place)) };
         self.next += steps;
         let error = ArrayError::PartOfStep { rest, step: self.step_bytes };
         ((steps > 0).then_some(slab), (rest > 0).then_some(error))

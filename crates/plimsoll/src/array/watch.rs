@@ -15,6 +15,8 @@ pub struct ArrayWatch {
 #[derive(Debug, Default)]
 struct Counts {
     taken: AtomicU64,
+    prepared: AtomicU64,
+    packed: AtomicU64,
     whole: AtomicU64,
     stored: AtomicU64,
 }
@@ -25,6 +27,10 @@ struct Counts {
 pub struct ArrayProgress {
     /// Taken in.
     pub taken: u64,
+    /// Of the full resolution, through what is done before packing: levels made, and cut or shuffled if a GPU does so.
+    pub prepared: u64,
+    /// Of the full resolution, packed; as they were before.
+    pub packed: u64,
     /// Of the full resolution, handed to the store as they were before packing.
     pub written: u64,
     /// Handed to the store, packed, of all levels.
@@ -40,12 +46,23 @@ impl ArrayWatch {
     /// How far it is.
     pub fn progress(&self) -> ArrayProgress {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Counts { taken, whole, stored } = &*self.counts;
-        ArrayProgress { taken: of(taken), written: of(whole), stored: of(stored) }
+        let Counts { taken, prepared, packed, whole, stored } = &*self.counts;
+        let (taken, prepared, packed) = (of(taken), of(prepared), of(packed));
+        ArrayProgress { taken, prepared, packed, written: of(whole), stored: of(stored) }
     }
 
     pub(super) fn take(&self, bytes: u64) {
         self.counts.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn prepare(&self, bytes: u64) {
+        self.counts.prepared.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn pack(&self, raw: u64, level: usize) {
+        if level == 0 {
+            self.counts.packed.fetch_add(raw, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn add(&self, raw: u64, stored: u64, level: usize) {

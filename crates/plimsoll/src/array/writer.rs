@@ -10,17 +10,18 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, bounded};
 use plimsoll_arrays::Layout;
 use plimsoll_arrays::sink::{Sink, WriteLock};
-use plimsoll_arrays::work::{NoPlace, Places};
+use plimsoll_arrays::work::{NoPlace, Places, StagedSlabsWork};
 use plimsoll_blocks::pool::Pool;
 use plimsoll_runtime::Orchestrator;
 
 use super::begin::{self, Begin};
 use super::engine::{self, Job};
 use super::error::ArrayError;
-use super::level_maker;
 use super::plan::ArrayPlan;
 use super::shards::Stored;
+use super::slabs;
 use super::slabs_in::{Appended, AppendedSlabs, Cutter, Filling, ReadSlabs};
+use super::stages;
 use super::watch::ArrayWatch;
 use crate::stage_choice::StageChoice;
 
@@ -33,6 +34,12 @@ pub struct ArrayOptions {
     pub append_wait_max: Duration,
     /// Where levels may be made. The bytes are the same.
     pub levels_on: StageChoice,
+    /// Where slabs may be cut into chunks.
+    pub scatter_on: StageChoice,
+    /// Where chunks may be shuffled for their codec. What is shuffled on a GPU was cut there.
+    pub shuffle_on: StageChoice,
+    /// How many arrays are written at once with the devices of the orchestrator, this one included.
+    pub arrays_at_once: usize,
     /// Follows it, and ends it.
     pub watch: ArrayWatch,
 }
@@ -40,7 +47,21 @@ pub struct ArrayOptions {
 impl ArrayOptions {
     /// Whether writing an array of this layout can use a GPU: nobody needs to open one otherwise.
     pub fn wants_gpu(&self, layout: &Layout) -> bool {
-        level_maker::wants_gpu(layout, self.levels_on)
+        stages::wants_gpu(layout, self)
+    }
+
+    /// Which stages would run on a GPU, in which schedule, and why: a sentence a line. What is not known yet is measured.
+    ///
+    /// # Errors
+    /// [`ArrayError`] if a stage has to run where it cannot.
+    pub fn explain(&self, orchestrator: &Orchestrator, layout: &Layout) -> Result<String, ArrayError> {
+        let layout = Arc::new(layout.clone());
+        let chosen = stages::choose(orchestrator, &layout, self)?;
+        let work = StagedSlabsWork::new(&layout, &Pool::default(), slabs::steps(&layout), chosen.stages);
+        match work.shared_by(self.arrays_at_once).plan_at_best() {
+            Some(plan) => Ok(format!("{chosen}\nschedule: {plan}")),
+            None => Ok(format!("{chosen}\nschedule: slabs side by side on CPU cores")),
+        }
     }
 }
 
@@ -50,6 +71,9 @@ impl Default for ArrayOptions {
             begin: Begin::New,
             append_wait_max: Duration::from_secs(60),
             levels_on: StageChoice::default(),
+            scatter_on: StageChoice::default(),
+            shuffle_on: StageChoice::default(),
+            arrays_at_once: 1,
             watch: ArrayWatch::default(),
         }
     }
@@ -123,6 +147,8 @@ pub struct ArrayWriter {
     options: ArrayOptions,
     plan: ArrayPlan,
     first: u64,
+    /// Steps that did not fit in time.
+    dropped: u64,
 }
 
 impl std::fmt::Debug for ArrayWriter {
@@ -162,6 +188,7 @@ impl ArrayWriter {
             options,
             plan,
             first,
+            dropped: 0,
         })
     }
 
@@ -193,6 +220,29 @@ impl ArrayWriter {
     /// As [`ArrayWriter::append`], but never that it is busy.
     pub fn try_append(&mut self, bytes: &[u8]) -> Result<usize, ArrayError> {
         self.take_in(bytes, Some(Instant::now()))
+    }
+
+    /// Takes in a whole step, or nothing of it if that would have to wait: for cameras, which do not. Says whether it was
+    /// taken; the others are counted, see [`ArrayWriter::dropped`].
+    ///
+    /// # Errors
+    /// [`ArrayError::PartOfStep`] if it is no whole step, or comes within one; any other error ends the array.
+    pub fn try_append_step(&mut self, step: &[u8]) -> Result<bool, ArrayError> {
+        let wanted = self.cutter.step_bytes();
+        let begun = self.filling.as_ref().map_or(0, |filling| filling.slab.elements.len() as u64 % wanted);
+        if step.len() as u64 != wanted || begun > 0 {
+            let rest = if begun > 0 { begun } else { step.len() as u64 };
+            return Err(ArrayError::PartOfStep { rest, step: wanted });
+        }
+        // A slab ends with a step, so that it is taken as a whole.
+        let is_taken = self.take_in(step, Some(Instant::now()))? > 0;
+        self.dropped += u64::from(!is_taken);
+        Ok(is_taken)
+    }
+
+    /// How many steps [`ArrayWriter::try_append_step`] did not take.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Writes what is left, and waits until all of it is in the store.
@@ -310,17 +360,16 @@ impl Prepared {
         options: &ArrayOptions,
     ) -> Result<(Self, Job), ArrayError> {
         let layout = Arc::new(layout);
-        let plan = ArrayPlan::new(orchestrator, &layout);
+        let plan = ArrayPlan::new(orchestrator, &layout).with_store(&layout, &*sink);
         // Before anything in the store is touched.
-        level_maker::goes_to_gpu(orchestrator, &layout, options.levels_on)?;
+        let stages = stages::choose(orchestrator, &layout, options)?.stages;
         let lock = sink.lock()?;
         let begun = begin::begin(&sink, &layout, options.begin)?;
         let first = begun.first;
         let pool = Pool::keeping(plan.slabs.0 as usize + plan.chunks.0 as usize);
         let places = Places::new(plan.slab_count);
         let cutter = Cutter::new(&layout, &pool, &places, first);
-        let (watch, levels_on) = (options.watch.clone(), options.levels_on);
-        let job = Job { layout, sink, pool, places, watch, levels_on, begun };
+        let job = Job { layout, sink, pool, places, options: options.clone(), stages, begun };
         Ok((Self { cutter, first, lock, plan }, job))
     }
 }

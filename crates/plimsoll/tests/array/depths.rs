@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use plimsoll::array::{ArraySpec, DataType, Layout, Levels, Reduction};
 use plimsoll::{Device, Held, Orchestrator, Task};
-use plimsoll_arrays::work::{Slab, SlabStep, StagedLevelsWork};
+use plimsoll_arrays::work::{DeviceStages, Form, Slab, SlabStep, StagedSlabsWork};
 use plimsoll_blocks::pool::Pool;
 use plimsoll_testkit::patience::in_time;
 
 use crate::devices;
 
 const SLABS: u64 = 16;
+const LEVELS: DeviceStages = DeviceStages { levels: true, scatter: false, shuffle: false };
 
 fn layout() -> Arc<Layout> {
     let spec = ArraySpec {
@@ -26,16 +27,16 @@ fn slab(layout: &Layout, first: u64) -> Arc<Slab> {
     let mut elements = Pool::default().take(bytes as usize);
     let mixed = |at: u64| ((at + first * 7_919).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     elements.vec_mut().extend((0..bytes).map(mixed));
-    Arc::new(Slab { first, steps: 1, elements, place: None })
+    Arc::new(Slab { first, steps: 1, elements, form: Form::Steps, place: None })
 }
 
 /// The elements of every level of every slab, and the rungs that they came from.
 fn through(
     devices: Vec<Arc<dyn Device>>,
-    before: impl Fn(u64, &Held<StagedLevelsWork>),
+    before: impl Fn(u64, &Held<StagedSlabsWork>),
 ) -> (Vec<Vec<Vec<u8>>>, Vec<&'static str>) {
     let (layout, orchestrator) = (layout(), Orchestrator::builder().devices(devices).build());
-    let work = orchestrator.register(StagedLevelsWork::new(&layout, &Pool::default(), 1));
+    let work = orchestrator.register(StagedSlabsWork::new(&layout, &Pool::default(), 1, LEVELS));
     let held = orchestrator.hold(&work);
     let (mut out, mut rungs) = (Vec::new(), Vec::new());
     let mut step = |step: SlabStep| {

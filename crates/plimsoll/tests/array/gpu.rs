@@ -13,7 +13,8 @@ use plimsoll::{Device, Event, Orchestrator, What};
 use crate::{cases, devices};
 
 fn on(levels_on: StageChoice) -> ArrayOptions {
-    ArrayOptions { levels_on, ..ArrayOptions::default() }
+    let others = StageChoice::Cpu;
+    ArrayOptions { levels_on, scatter_on: others, shuffle_on: others, ..ArrayOptions::default() }
 }
 
 fn written(orchestrator: &Orchestrator, spec: &ArraySpec, bytes: &[u8], levels_on: StageChoice) -> Arc<Memory> {
@@ -120,10 +121,10 @@ fn a_device_lost_in_the_middle_of_a_stream_changes_no_byte() {
         frame.rotate_left(at * 977);
         frame
     };
-    let write = |orchestrator: Arc<Orchestrator>, between: &dyn Fn(usize)| {
+    let write = |orchestrator: Arc<Orchestrator>, choice, between: &dyn Fn(usize)| {
         let store = Arc::new(Memory::default());
         let layout = Layout::new(&spec).unwrap();
-        let mut writer = ArrayWriter::new(orchestrator, layout, store.clone(), ArrayOptions::default()).unwrap();
+        let mut writer = ArrayWriter::new(orchestrator, layout, store.clone(), on(choice)).unwrap();
         for at in 0..steps {
             writer.append(&frame(at)).unwrap();
             between(at);
@@ -131,11 +132,11 @@ fn a_device_lost_in_the_middle_of_a_stream_changes_no_byte() {
         assert_eq!(writer.close().unwrap().steps, steps as u64);
         store
     };
-    let expected = write(cases::orchestrator(2), &|_| {});
+    let expected = write(cases::orchestrator(2), StageChoice::Cpu, &|_| {});
     let gpu = devices::lavapipe();
     let (orchestrator, rungs) = heard(vec![gpu.clone() as Arc<dyn Device>, devices::cpu(2)]);
     let losses = AtomicUsize::new(0);
-    let store = write(orchestrator, &|at| {
+    let store = write(orchestrator, StageChoice::Gpu, &|at| {
         if at == 2 || at == 4 {
             gpu.lose();
             losses.fetch_add(1, Ordering::Relaxed);

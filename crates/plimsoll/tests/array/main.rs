@@ -12,5 +12,8 @@ mod ends;
 mod gpu;
 #[cfg(feature = "gpu")]
 mod kernel;
+mod producers;
 mod resume;
 mod round_trips;
+#[cfg(feature = "gpu")]
+mod stages;

@@ -109,3 +109,43 @@ fn an_input_that_is_shorter_than_what_is_there_is_an_error() {
     let error = write(&store, &spec, &bytes[..100]).unwrap_err();
     assert!(matches!(error, ArrayError::Input(_)), "{error}");
 }
+
+/// Whatever is written again: no level names fewer steps than before, at any call to the store.
+#[test]
+fn no_level_gets_shorter_while_it_is_resumed() {
+    let halved = Some(["z", "y", "x"].map(|name| name.parse().unwrap()).to_vec());
+    let spec = ArraySpec { axes: halved, ..cases::frames() };
+    let bytes = cases::elements(&spec, 60);
+    let step = bytes.len() / 60;
+    let store = cases::write(&spec, &bytes[..43 * step], 2, step);
+    let (seen, lowest) = (store.clone(), Arc::new(std::sync::Mutex::new(vec![u64::MAX; 3])));
+    let noted = Arc::clone(&lowest);
+    store.fail_when(move |_, _| {
+        for (level, least) in noted.lock().unwrap().iter_mut().enumerate() {
+            let metadata: serde_json::Value =
+                serde_json::from_slice(&seen.objects()[&format!("{level}/zarr.json")]).unwrap();
+            *least = (*least).min(metadata["shape"][0].as_u64().unwrap());
+        }
+        None
+    });
+    assert!(write(&store, &spec, &bytes).unwrap() < 43);
+    assert_eq!(*lowest.lock().unwrap(), [43, 22, 11]);
+}
+
+#[test]
+fn a_reader_is_written_by_one_writer_at_a_time() {
+    let (store, spec) = (Arc::new(Memory::default()), cases::frames());
+    let lock = plimsoll::array::sink::Sink::lock(&*store).unwrap();
+    let error = write(&store, &spec, &[]).unwrap_err();
+    assert!(matches!(error, ArrayError::Sink(_)), "{error}");
+    drop(lock);
+    let (is_open, seen) = (Arc::new(AtomicUsize::new(0)), store.clone());
+    let count = Arc::clone(&is_open);
+    store.fail_when(move |operation, _| {
+        let is_free = operation == Operation::Put && plimsoll::array::sink::Sink::lock(&*seen).is_ok();
+        count.fetch_add(usize::from(is_free), Ordering::Relaxed);
+        None
+    });
+    write(&store, &spec, &cases::elements(&spec, 9)).unwrap();
+    assert_eq!(is_open.load(Ordering::Relaxed), 0, "it is held until the last object is written");
+}

@@ -25,35 +25,21 @@ pub(in super::super) struct Blosc {
 }
 
 impl Blosc {
-    /// Appends a container.
+    /// Appends a container; of a chunk whose blocks were shuffled before, if so it is said.
     pub(in super::super) fn encode(
         &self,
         chunk: &[u8],
+        is_shuffled: bool,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
         let begin = out.len();
-        if !self.pack(chunk, true, scratch, out)? {
-            out.truncate(begin);
-            self.copy(chunk, out)?;
+        if self.pack(chunk, !is_shuffled, scratch, out)? {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Appends a container of a chunk whose blocks were shuffled before.
-    pub(in super::super) fn encode_shuffled(
-        &self,
-        chunk: &[u8],
-        scratch: &mut Scratch,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CodecError> {
-        let begin = out.len();
-        if !self.pack(chunk, false, scratch, out)? {
-            out.truncate(begin);
-            // A copied chunk is not shuffled; chunks that do not pack are rare enough to be turned back here.
-            self.copy(&self.unshuffled(chunk), out)?;
-        }
-        Ok(())
+        out.truncate(begin);
+        // A copied chunk is not shuffled; chunks that do not pack are rare enough to be turned back here.
+        if is_shuffled { self.copy(&self.unshuffled(chunk), out) } else { self.copy(chunk, out) }
     }
 
     /// Appends the blocks, packed; false if the container would not be smaller than the chunk.

@@ -40,7 +40,7 @@ impl Shuffle {
     }
 
     /// The step to do to a block of so many bytes, if any.
-    pub(in super::super) fn step(self, element: Element, block: usize) -> Option<Step> {
+    pub(crate) fn step(self, element: Element, block: usize) -> Option<Step> {
         let kind = match self {
             Self::None => return None,
             Self::Byte if element.width() == 1 => return None,

@@ -106,7 +106,7 @@ impl Described {
 pub(crate) struct WriteArgs {
     #[command(flatten)]
     pub(super) array: Described,
-    /// Where the array goes: a folder, by custom called something.zarr
+    /// Where the array goes: a folder, by custom called something.zarr, or s3://bucket/folder (in programs built with buckets)
     pub(super) store: PathBuf,
     /// The elements, little-endian and row-major; stdin if not given
     #[arg(short, long, value_name = "FILE")]
@@ -120,9 +120,12 @@ pub(crate) struct WriteArgs {
     /// CPU threads
     #[arg(short, long, value_name = "N")]
     pub(super) jobs: Option<std::num::NonZeroUsize>,
-    /// Where a stage may run: levels=gpu, levels=cpu or levels=auto; the bytes are the same
+    /// Where a stage may run: levels, scatter (into chunks) and shuffle, each =cpu, =gpu or =auto; the bytes are the same
     #[arg(long, value_name = "STAGE=WHERE", value_delimiter = ',', value_parser = parse_stage, help_heading = "Devices")]
-    stage: Vec<StageChoice>,
+    stage: Vec<(usize, StageChoice)>,
+    /// Say which stages run on a GPU, in which schedule, and why
+    #[arg(long)]
+    pub(super) explain: bool,
     /// Say nothing but errors
     #[arg(short, long)]
     pub(super) quiet: bool,
@@ -131,27 +134,35 @@ pub(crate) struct WriteArgs {
     pub(super) json: bool,
 }
 
+/// The stages, in the order in which a slab passes through them.
+const STAGES: [&str; 3] = ["levels", "scatter", "shuffle"];
+
 impl WriteArgs {
-    /// Where levels may be made; what was typed last counts.
-    pub(super) fn levels_on(&self) -> StageChoice {
-        self.stage.last().copied().unwrap_or_default()
+    /// Where each stage may run; what was typed last counts.
+    pub(super) fn stages(&self) -> [StageChoice; 3] {
+        let mut all = [StageChoice::Auto; 3];
+        self.stage.iter().for_each(|(stage, on)| all[*stage] = *on);
+        all
     }
 }
 
-/// There is one stage to be said where it may run.
-fn parse_stage(text: &str) -> Result<StageChoice, String> {
-    match text {
-        "levels=auto" => Ok(StageChoice::Auto),
-        "levels=cpu" => Ok(StageChoice::Cpu),
-        "levels=gpu" => Ok(StageChoice::Gpu),
-        _ => Err("write levels, and where: levels=cpu, levels=gpu or levels=auto".to_owned()),
-    }
+fn parse_stage(text: &str) -> Result<(usize, StageChoice), String> {
+    let parts = text.split_once('=');
+    let stage = parts.and_then(|(name, _)| STAGES.iter().position(|known| *known == name));
+    let on = parts.and_then(|(_, on)| match on {
+        "auto" => Some(StageChoice::Auto),
+        "cpu" => Some(StageChoice::Cpu),
+        "gpu" => Some(StageChoice::Gpu),
+        _ => None,
+    });
+    let wrong = || "write a stage and where: levels, scatter or shuffle, =cpu, =gpu or =auto".to_owned();
+    stage.zip(on).ok_or_else(wrong)
 }
 
 /// What can be typed after `plimsoll array info` and `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The folder of the array
+    /// The folder of the array, or s3://bucket/folder
     pub(super) store: PathBuf,
     /// JSON instead of a table
     #[arg(long)]

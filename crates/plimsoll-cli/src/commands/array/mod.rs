@@ -5,18 +5,19 @@
 //! | `args.rs` | what can be typed |
 //! | `write.rs` | writing, and what came of it |
 //! | `show.rs` | what an array is, whether it is sound, and what one will take |
+//! | `place.rs` | folders and buckets |
+//! | `bars.rs` | how far each stage is |
 
 mod args;
+mod bars;
+mod place;
 mod show;
 mod write;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
-use std::sync::Arc;
 
-use plimsoll::Orchestrator;
-use plimsoll::array::sink::{Filesystem, Sink};
 use plimsoll::machine::{GpuUse, Machine};
+use plimsoll::{Orchestrator, profile};
 
 pub(crate) use self::args::Command;
 use crate::machine_args::MachineArgs;
@@ -32,10 +33,6 @@ pub(crate) fn run(command: &Command, machine: &MachineArgs) -> Ended {
     }
 }
 
-fn store(path: &Path) -> Arc<dyn Sink> {
-    Arc::new(Filesystem::new(path))
-}
-
 /// GPUs are opened only for work that can use one.
 fn orchestrator(machine: &MachineArgs, jobs: Option<NonZeroUsize>, with_gpu: bool) -> Result<Orchestrator, Stop> {
     let mut options = machine.options()?;
@@ -45,5 +42,12 @@ fn orchestrator(machine: &MachineArgs, jobs: Option<NonZeroUsize>, with_gpu: boo
     options.cpu_slots = jobs.map(usize::from).or(options.cpu_slots);
     let opened = Machine::open(&options);
     opened.problems.iter().for_each(warn);
-    Ok(Orchestrator::builder().devices(opened.devices).build())
+    let described = Orchestrator::builder().devices(opened.devices);
+    if !with_gpu {
+        return Ok(described.build());
+    }
+    // Where stages run is chosen by what they took here before.
+    let hardware = profile::hardware();
+    let file = profile::file(&hardware).map_err(Stop::failed)?;
+    Ok(described.profile(file, Some(hardware)).build())
 }

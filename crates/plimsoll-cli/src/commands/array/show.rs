@@ -14,7 +14,7 @@ use crate::output;
 use crate::stop::{Ended, Stop, with_causes};
 
 fn open(args: &StoreArgs) -> Result<Store, Stop> {
-    Store::open(super::store(&args.store)).map_err(|error| failed(args, &error))
+    Store::open(super::place::store(&args.store)?).map_err(|error| failed(args, &error))
 }
 
 fn failed(args: &StoreArgs, error: &dyn std::error::Error) -> Stop {

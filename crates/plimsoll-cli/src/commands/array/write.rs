@@ -9,25 +9,44 @@ use plimsoll::array::{ArrayError, ArrayOptions, ArraySummary, ArrayWatch, Begin,
 use serde::Serialize;
 
 use super::args::WriteArgs;
+use super::bars::Bars;
 use crate::machine_args::MachineArgs;
 use crate::output;
 use crate::progress::Progress;
-use crate::stop::{self, Ended, Stop, with_causes};
+use crate::stop::{self, Ended, Stop, warn, with_causes};
 
 /// `plimsoll array write`.
 pub(super) fn run(args: &WriteArgs, machine: &MachineArgs) -> Ended {
     let layout = Layout::new(&args.array.spec()?).map_err(Stop::usage)?;
+    let store = super::place::store(&args.store)?;
     let (input, length) = input(args)?;
     let watch = ArrayWatch::stopped_by(&stop::on_signal());
-    let (begin, levels_on) = (begin(args), args.levels_on());
-    let options = ArrayOptions { begin, levels_on, watch: watch.clone(), ..ArrayOptions::default() };
-    let orchestrator = super::orchestrator(machine, args.jobs, options.wants_gpu(&layout))?;
+    let [levels_on, scatter_on, shuffle_on] = args.stages();
+    let options = ArrayOptions {
+        begin: begin(args),
+        levels_on,
+        scatter_on,
+        shuffle_on,
+        watch: watch.clone(),
+        ..ArrayOptions::default()
+    };
+    let wants_gpu = options.wants_gpu(&layout);
+    let orchestrator = super::orchestrator(machine, args.jobs, wants_gpu)?;
     let name = output::clean(args.store.display());
+    if args.explain {
+        let told = options.explain(&orchestrator, &layout).map_err(|error| failed(&name, &error))?;
+        told.lines().for_each(output::aside);
+    }
     let is_shown = !args.quiet && !args.json;
-    let progress = Progress::start(is_shown, length, name.clone(), move || watch.progress().taken);
+    let (mut bars, of_bars) = (Bars::new(), watch.clone());
+    let detail = move || Some(bars.line(of_bars.progress()));
+    let progress = Progress::start_with(is_shown, length, name.clone(), move || watch.progress().taken, detail);
     let begun = Instant::now();
-    let done = write_array(&orchestrator, layout, super::store(&args.store), input, &options);
+    let done = write_array(&orchestrator, layout, store, input, &options);
     drop(progress);
+    if wants_gpu && let Err(error) = orchestrator.save_profile() {
+        warn(error);
+    }
     let summary = done.map_err(|error| failed(&name, &error))?;
     report(args, &name, &summary, begun.elapsed().as_secs_f64())
 }

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use plimsoll_arrays::work::{DeviceStages, Form};
 use plimsoll_arrays::{ArraySpec, DataType, Layout, Levels, Reduction};
 use plimsoll_blocks::pool::Pool;
 use plimsoll_core::event::What;
@@ -14,10 +15,11 @@ use plimsoll_runtime::{Builder, Device, Grant, GrantRequest, Workload as _};
 use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
 
 use super::*;
-use crate::array::level_maker;
+use crate::array::{ArrayOptions, level_maker};
 
 const SLABS: usize = 20;
 const STEPS: u64 = 4;
+const LEVELS: DeviceStages = DeviceStages { levels: true, scatter: false, shuffle: false };
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Halved along the first dimension too, with odd sizes.
@@ -38,7 +40,7 @@ fn slab(layout: &Layout, at: usize) -> Slab {
     let mut elements = Pool::default().take(bytes as usize);
     let mixed = |n: u64| ((n + at as u64 * 7_919).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     elements.vec_mut().extend((0..bytes).map(mixed));
-    Slab { first: at as u64 * STEPS, steps, elements, place: None }
+    Slab { first: at as u64 * STEPS, steps, elements, form: Form::Steps, place: None }
 }
 
 /// First step, steps and elements of every level of every slab, in the order in which they came out.
@@ -101,19 +103,25 @@ impl LevelMaker for Box<dyn LevelMaker> {
 
 fn expected() -> Out {
     let orchestrator = Orchestrator::builder().cpu(2).build();
-    let maker = level_maker::open(&orchestrator, &layout(), &Pool::default(), StageChoice::Cpu).unwrap();
+    let maker = level_maker::open(
+        &orchestrator,
+        &layout(),
+        &Pool::default(),
+        DeviceStages::default(),
+        &ArrayOptions::default(),
+    );
     let expected = through(maker, |_, _| {}).unwrap();
     assert_eq!(expected.len(), SLABS);
     expected
 }
 
-fn work() -> StagedLevelsWork {
-    StagedLevelsWork::new(&layout(), &Pool::default(), STEPS)
+fn work() -> StagedSlabsWork {
+    StagedSlabsWork::new(&layout(), &Pool::default(), STEPS, LEVELS)
 }
 
 /// With buffers for far longer slabs than come, so that what a device needs to be checked is small beside them.
-fn large_work() -> StagedLevelsWork {
-    StagedLevelsWork::new(&layout(), &Pool::default(), 1 << 16)
+fn large_work() -> StagedSlabsWork {
+    StagedSlabsWork::new(&layout(), &Pool::default(), 1 << 16, LEVELS)
 }
 
 /// What the session of a rung takes then.

@@ -1,0 +1,76 @@
+//! One writer at a time, also after a writer has died, and when it cannot be heard.
+
+use std::time::{Duration, Instant};
+
+use plimsoll::array::sink::{Sink, SinkError};
+use plimsoll::array::{ArrayError, Begin};
+use plimsoll_testkit::bucket::{Bucket, Misbehaviour};
+
+use crate::bucket;
+
+#[test]
+fn a_second_writer_is_refused_while_the_first_lives() {
+    let server = Bucket::start();
+    let lock = bucket::store(&server).lock().unwrap();
+    let spec = bucket::small();
+    let error = bucket::write(bucket::store(&server), &spec, &[], Begin::Resume).unwrap_err();
+    let ArrayError::Sink(error) = error else { panic!("{error}") };
+    assert!(matches!(&*error, SinkError::Locked { .. }), "{error}");
+    assert!(bucket::store(&server).list("").unwrap().is_empty(), "the lock is no object");
+    drop(lock);
+    bucket::write(bucket::store(&server), &spec, &[], Begin::Resume).unwrap();
+}
+
+#[test]
+fn of_several_that_come_at_once_one_is_the_writer() {
+    let server = Bucket::start();
+    let tries = || {
+        let store = bucket::store(&server);
+        move || match store.lock() {
+            Ok(lock) => {
+                std::thread::sleep(Duration::from_secs(5));
+                drop(lock);
+                true
+            }
+            Err(SinkError::Locked { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let all: Vec<_> = (0..6).map(|_| std::thread::spawn(tries())).collect();
+    let writers = all.into_iter().map(|one| one.join().unwrap()).filter(|is_writer| *is_writer).count();
+    assert_eq!(writers, 1);
+}
+
+#[test]
+fn the_lock_of_a_writer_that_died_is_taken_over_after_a_while() {
+    let server = Bucket::start();
+    let dead = bucket::store(&server);
+    let lock = dead.lock().unwrap();
+    // As a kill would: nothing renews it, nothing removes it.
+    server.misbehave(|asked| match asked.target.ends_with(".writer") && asked.method != "GET" {
+        true => Misbehaviour::CutRequest,
+        false => Misbehaviour::None,
+    });
+    std::thread::sleep(Duration::from_millis(2_500));
+    let error = dead.put("0/c/0", b"late").unwrap_err();
+    assert!(matches!(error, SinkError::LockLost { .. }), "one that cannot be heard writes no more: {error}");
+    std::mem::forget(lock);
+    server.behave();
+    let begun = Instant::now();
+    let lock = bucket::store(&server).lock().unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(3), "it was watched first");
+    drop(lock);
+    assert_eq!(bucket::store(&server).size(".writer").unwrap(), None);
+}
+
+/// The lock was made, but its maker never heard of it: it is its own all the same.
+#[test]
+fn a_lost_answer_does_not_lock_its_own_writer_out() {
+    let server = Bucket::start();
+    server.misbehave(|asked| match asked.method == "PUT" && asked.number == 0 {
+        true => Misbehaviour::CutAnswer,
+        false => Misbehaviour::None,
+    });
+    drop(bucket::store(&server).lock().unwrap());
+    assert!(server.asked().len() >= 3);
+}
