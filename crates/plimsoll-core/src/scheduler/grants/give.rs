@@ -109,7 +109,6 @@ impl<H: Host> Scheduler<H> {
             debug_assert!(false, "it was looked at a moment ago and fitted");
             return self.discarded.extend(discards);
         };
-        self.things_changed();
         self.grants
             .change(id, |grant| (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease)));
         let bytes = portions.iter().map(|(_, bytes)| *bytes).sum();
@@ -201,7 +200,6 @@ impl<H: Host> Scheduler<H> {
         let mut discards = Discards::default();
         self.evict_for(now, &more, &mut discards);
         self.ledger.extend(lease, &portions)?;
-        self.things_changed();
         Ok(discards)
     }
 
