@@ -274,3 +274,13 @@ fn if_nobody_can_step_down_for_one_rung_somebody_may_for_the_next() {
     ask(&mut scheduler, 3, GrantSpec::new(GrantOwner::Caller, vec![rung(&[(A, 800)]), rung(&[(B, 500)])]));
     assert_eq!(heard(&mut scheduler), ["grant 2 should leave"]);
 }
+
+#[test]
+fn an_owner_that_did_not_step_down_in_time_may_be_asked_for_the_same_again() {
+    let mut scheduler = three_gpus();
+    let id = ask(&mut scheduler, 1, on_a(&[500, 200]));
+    scheduler.recall(Moment(2), id, Some(1), Nanos(10)).unwrap();
+    assert_eq!(scheduler.recall(Moment(3), id, Some(1), Nanos(10)), Err(StepError::NoStep { rung: 1 }));
+    scheduler.tick(Moment(12));
+    assert_eq!(scheduler.recall(Moment(13), id, Some(1), Nanos(10)), Ok(()));
+}
