@@ -190,7 +190,9 @@ mod tests {
     use crate::scheduler::choose::session_key;
     use crate::scheduler::{Config, DeviceSpec, Measured, Outcome};
     use crate::task::ReferenceUse;
-    use crate::{Bytes, ContentKey, DeviceId, DeviceKind, Footprint, MemoryMoment, Nanos, Place, Rung, SequenceId, ValueId};
+    use crate::{
+        Bytes, ContentKey, DeviceId, DeviceKind, Footprint, MemoryMoment, Nanos, Place, Rung, SequenceId, ValueId,
+    };
 
     struct Nothing;
 

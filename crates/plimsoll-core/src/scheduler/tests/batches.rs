@@ -189,13 +189,8 @@ fn tasks_with_the_same_reference_stand_behind_each_other() {
 #[test]
 fn only_the_first_of_a_batch_is_told_what_opening_took() {
     let (mut scheduler, run, _) = batch(2);
-    let measured = Measured {
-        open: Some(Nanos(30)),
-        bring: Nanos(20),
-        brought: 1,
-        run: Nanos(2_000),
-        ..Measured::default()
-    };
+    let measured =
+        Measured { open: Some(Nanos(30)), bring: Nanos(20), brought: 1, run: Nanos(2_000), ..Measured::default() };
     let (fault, session, value) = (None, Some(()), None);
     let outcome = BatchOutcome { done: 2, fault, session, measured, value, moves: Default::default(), state: None };
     let mut costs = Vec::new();

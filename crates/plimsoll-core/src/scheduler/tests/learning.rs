@@ -352,7 +352,7 @@ fn what_was_saved_is_known_for_each_ladder_and_each_device_as_it_comes() {
         let estimates = scheduler.why(second(1), spec).into_iter().filter_map(|each| each.estimate);
         estimates.filter(|estimate| estimate.measured).count()
     };
-    let mut add = |scheduler: &mut Scheduler<Nothing>, kind| {
+    let add = |scheduler: &mut Scheduler<Nothing>, kind| {
         let device = scheduler.add_device(exact(kind, 1, 1_000));
         scheduler.device_opened(second(0), device);
     };

@@ -8,9 +8,8 @@ fn three_queued() -> (Scheduler<Nothing>, TaskSpec, [TaskId; 3]) {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     let spec = spec(&mut scheduler, on_gpu(10));
     scheduler.teach(spec.workload, "gpu", GPU, 10, Nanos::millis(1));
-    let tasks = [Priority::Normal, Priority::Normal, Priority::Low].map(|priority| {
-        scheduler.submit(Moment(1), TaskSpec { priority, ..spec.clone() }, ()).unwrap()
-    });
+    let tasks = [Priority::Normal, Priority::Normal, Priority::Low]
+        .map(|priority| scheduler.submit(Moment(1), TaskSpec { priority, ..spec.clone() }, ()).unwrap());
     (scheduler, spec, tasks)
 }
 

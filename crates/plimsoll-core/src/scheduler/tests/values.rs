@@ -435,7 +435,11 @@ fn what_a_run_kept_that_nobody_waits_for_is_handed_out_to_be_dropped() {
     let run = scheduler.take(NOW, GPU).unwrap();
     scheduler.share_value(ValueId::of(task));
     scheduler.drop_value(NOW, ValueId::of(task));
-    assert_eq!(settle(&mut scheduler, &run), (1, 0, Bytes::ZERO), "whoever was to have it gave it up before it was made");
+    assert_eq!(
+        settle(&mut scheduler, &run),
+        (1, 0, Bytes::ZERO),
+        "whoever was to have it gave it up before it was made"
+    );
 }
 
 #[test]

@@ -91,27 +91,3 @@ fn a_slot_that_comes_into_use_is_woken_and_was_not_idle_before() {
     busy.scheduler.device_opened(busy.now, ONLY);
     assert!(busy.scheduler.drain_wakes().contains(ONLY));
 }
-
-#[test]
-fn a_slot_that_a_measurement_brings_into_use_is_woken() {
-    let mut busy = Busy::new();
-    for _ in 0..100 {
-        while busy.scheduler.device(ONLY).queue.is_empty() {
-            busy.scheduler.submit(busy.now, busy.spec.clone(), ()).unwrap();
-        }
-        // One that is in the queue when the run ends, and that the slot which ended takes itself.
-        busy.scheduler.submit(busy.now, busy.spec.clone(), ()).unwrap();
-        let (before, run) = (busy.scheduler.width(ONLY), start(&mut busy.scheduler, busy.now, ONLY.0));
-        busy.now = busy.now + Nanos::millis(10);
-        let measured = Measured { run: Nanos::millis(10), ..Measured::default() };
-        busy.scheduler.drain_wakes();
-        busy.scheduler.measure_width(busy.now, &busy.scheduler.runs.get(run.run.0).unwrap().clone(), 1, false);
-        if busy.scheduler.width(ONLY) != before {
-            assert!(busy.scheduler.drain_wakes().contains(ONLY));
-            return;
-        }
-        assert!(busy.scheduler.drain_wakes().is_empty());
-        busy.scheduler.settle(busy.now, run.run, Outcome { result: Ok(()), session: Some(()), measured });
-    }
-    panic!("no other width was tried");
-}

@@ -260,7 +260,10 @@ fn nobody_steps_down_for_somebody_who_does_not_wait() {
         ask(&mut scheduler, 1, with(Priority::Low, on_a(&[900, 100])));
         heard(&mut scheduler);
         let waits = scheduler.request(Moment(2), GrantSpec { patience, ..on_a(&[500]) });
-        assert_eq!((waits.is_ok(), heard(&mut scheduler)), (patience > Nanos::ZERO, asked.iter().map(|&it| it.into()).collect()));
+        assert_eq!(
+            (waits.is_ok(), heard(&mut scheduler)),
+            (patience > Nanos::ZERO, asked.iter().map(|&it| it.into()).collect())
+        );
     }
 }
 
