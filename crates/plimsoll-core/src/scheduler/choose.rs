@@ -585,7 +585,7 @@ fn drop_fallbacks(spec: &TaskSpec, possible: &mut Possibles, mut refuse: impl Fn
 /// Fills in `run` where nothing was measured. A device that nobody has tried counts as fast as the fastest known one;
 /// while its first try is under way, as much slower than the slowest, so that one task tries it and not a hundred. So
 /// does a rung below another on the same device: a workload lists it for when the better one does not fit.
-pub(super) fn guess_unmeasured(possible: &mut Possibles) {
+fn guess_unmeasured(possible: &mut Possibles) {
     if possible.iter().all(|possible| possible.choice.estimate.measured) {
         return;
     }
@@ -609,12 +609,6 @@ pub(super) fn guess_unmeasured(possible: &mut Possibles) {
 /// The best rung that could run on the same device, if it is a better one. Possibilities come rung by rung, best first.
 fn better_on_device(possible: &[Possible], at: usize) -> Option<&Possible> {
     possible[..at].iter().find(|better| better.choice.device == possible[at].choice.device)
-}
-
-/// Whether every guess holds until something is measured. That for a device that is to be tried changes as soon as a
-/// task is queued there.
-pub(super) fn guesses_hold(possible: &[Possible]) -> bool {
-    (0..possible.len()).all(|at| possible[at].choice.estimate.measured || better_on_device(possible, at).is_some())
 }
 
 pub(super) fn session_key(spec: &TaskSpec, rung: &Rung) -> SessionKey {

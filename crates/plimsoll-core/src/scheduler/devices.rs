@@ -129,7 +129,6 @@ impl<H: Host> Scheduler<H> {
         }
         state.fell_ill(ailment, now, task);
         state.trust.start_epoch(state.epoch + 1, ailment == Ailment::WrongAnswer);
-        self.things_changed();
         self.start_epoch(device);
         self.lose_values(now, device);
         self.lose_holds(now, device);
@@ -263,6 +262,8 @@ impl<H: Host> Scheduler<H> {
 
     /// What was made so far belongs to the past: idle things go now, the rest with the run that holds it.
     fn start_epoch(&mut self, device: DeviceId) {
+        // Who is chosen for after that has to open a session again.
+        self.things_changed();
         let state = self.device_mut(device);
         state.epoch += 1;
         let sessions = state.sessions.clear();

@@ -198,3 +198,20 @@ impl Fact {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::tests::{Nothing, a_box};
+
+    #[test]
+    fn what_is_learnt_between_two_saves_is_bounded_and_the_latest_is_kept() {
+        let mut scheduler: Scheduler<Nothing> = a_box(crate::balancer::Strategy::EarliestFinish, 0);
+        let key = SessionKey { workload: scheduler.register("w"), rung: "any", shape: Default::default() };
+        for at in 1..=PENDING_MAX as u64 + 3 {
+            scheduler.note_success(Moment(at), key, DeviceId(0), 10, Bytes(10));
+        }
+        let (facts, first) = (scheduler.learnt.0.len(), scheduler.learnt.0[0].at);
+        assert_eq!((facts, first), (PENDING_MAX, Moment(4)));
+    }
+}

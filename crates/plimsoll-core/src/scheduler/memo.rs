@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::choose::{Choice, Possible, Possibles, guess_unmeasured, guesses_hold};
+use super::choose::{Choice, Possibles};
 use super::state::TaskState;
 use super::{Host, Scheduler};
 use crate::task::{Priority, SessionShape, TaskSpec};
@@ -54,13 +54,12 @@ impl Kind {
     }
 }
 
-/// The candidates of one kind of task, all of them with figures that hold.
+/// The candidates of one kind of task, all of them measured.
 #[derive(Clone, Debug)]
 struct Memo {
     kind: Kind,
-    candidates: Possibles,
-    /// The best of them on each device: what keeps one waiting there keeps all.
-    best: SmallVec<[Choice; 4]>,
+    /// One a device: of rungs that fit, `choose` leaves the best.
+    candidates: SmallVec<[Choice; 4]>,
     /// What its rungs take was measured anew.
     is_stale: bool,
 }
@@ -130,7 +129,7 @@ impl<H: Host> Scheduler<H> {
             self.renew(at);
         }
         let mut best: Option<Choice> = None;
-        for choice in &self.memos.known[at].best {
+        for choice in &self.memos.known[at].candidates {
             if choice.estimate.bytes > self.ledger.free(choice.device) {
                 return None;
             }
@@ -148,14 +147,12 @@ impl<H: Host> Scheduler<H> {
         let memo = &mut self.memos.known[at];
         memo.is_stale = false;
         let kind = &memo.kind;
-        for Possible { choice, .. } in &mut memo.candidates {
+        for choice in &mut memo.candidates {
             let cell = self.workloads.cell(kind.workload, kind.ladder.rungs()[choice.rung].name, choice.device);
             if let Some(run) = cell.and_then(|cell| cell.cost.run(kind.units)) {
-                (choice.estimate.run, choice.estimate.measured) = (run.time, true);
+                choice.estimate.run = run.time;
             }
         }
-        guess_unmeasured(&mut memo.candidates);
-        memo.best = best_by_device(&memo.candidates);
     }
 
     /// Remembers these candidates, if another task of this kind is to be expected, and nothing but queues, free bytes and
@@ -166,16 +163,14 @@ impl<H: Host> Scheduler<H> {
         if !self.memos.saw(&state.spec.ladder) {
             return;
         }
-        let holds = guesses_hold(possible)
-            && !possible.is_empty()
-            && possible.iter().all(|each| each.fits_now)
+        let holds = !possible.is_empty()
+            && possible.iter().all(|each| each.fits_now && each.choice.estimate.measured)
             && !state.spec.ladder.has_several_qualities()
             && !self.has_failed_anywhere(&state.spec)
             && self.memos.position(&state.spec).is_none();
         if holds {
-            let (kind, candidates) = (Kind::of(&state.spec), possible.clone());
-            let best = best_by_device(&candidates);
-            self.memos.remember(Memo { kind, candidates, best, is_stale: false });
+            let candidates = possible.iter().map(|each| each.choice).collect();
+            self.memos.remember(Memo { kind: Kind::of(&state.spec), candidates, is_stale: false });
         }
     }
 
@@ -186,24 +181,18 @@ impl<H: Host> Scheduler<H> {
     }
 }
 
-/// The candidate of each device that occupies it for the shortest time, in the order in which they come.
-fn best_by_device(candidates: &Possibles) -> SmallVec<[Choice; 4]> {
-    let choices = candidates.iter().map(|possible| possible.choice);
-    let order = |choice: &Choice| (choice.estimate.occupies(), choice.estimate.measured);
-    let is_best = |(at, choice): &(usize, Choice)| {
-        let mut rivals = choices.clone().enumerate().filter(|(_, rival)| rival.device == choice.device);
-        rivals.all(|(place, rival)| (order(choice), *at) <= (order(&rival), place))
-    };
-    choices.clone().enumerate().filter(is_best).map(|(_, choice)| choice).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::{Attempt, Setback};
+    use crate::scheduler::choose::session_key;
     use crate::scheduler::{Config, DeviceSpec, Measured, Outcome};
-    use crate::{Bytes, DeviceId, DeviceKind, Footprint, Nanos, Place, Rung, SequenceId};
+    use crate::task::ReferenceUse;
+    use crate::{
+        Bytes, ContentKey, DeviceId, DeviceKind, Footprint, MemoryMoment, Nanos, Place, Rung, SequenceId, ValueId,
+    };
 
     struct Nothing;
 
@@ -255,6 +244,132 @@ mod tests {
         assert!(is_remembered(0b01_01_10), "both GPUs without figures for their lower rung");
         assert!(!is_remembered(0b10_11_10), "a GPU without figures for its better rung");
         assert!(!is_remembered(0b11_11_00), "a CPU without figures");
+    }
+
+    /// Every rung that is chosen from has figures.
+    const EVERYTHING: u8 = 0b11_11_10;
+
+    fn submit(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec) {
+        scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    }
+
+    /// A task that nothing was chosen for.
+    fn entered(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec) -> TaskId {
+        scheduler.enter(Moment::START, spec.clone(), ()).unwrap()
+    }
+
+    fn recalled(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec) -> Option<Choice> {
+        let task = entered(scheduler, spec);
+        scheduler.recall_choice(Moment::START, task)
+    }
+
+    /// What is chosen where nothing is remembered.
+    fn chosen_anew(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec) -> Option<Choice> {
+        let task = entered(scheduler, spec);
+        let memos = std::mem::take(&mut scheduler.memos);
+        let chosen = scheduler.choose(Moment::START, task);
+        scheduler.memos = memos;
+        chosen.map(|chosen| chosen.choice)
+    }
+
+    #[test]
+    fn a_kind_is_recalled_once_it_was_seen_twice_and_no_other_is() {
+        let (mut scheduler, specs) = scheduler(EVERYTHING);
+        let (spec, workload) = (&specs[0], scheduler.register("v"));
+        submit(&mut scheduler, spec);
+        assert_eq!(recalled(&mut scheduler, spec), None, "it may be the only one");
+        submit(&mut scheduler, spec);
+        let anew = chosen_anew(&mut scheduler, spec);
+        assert!(anew.is_some());
+        assert_eq!(recalled(&mut scheduler, spec), anew);
+        let pinned = ReferenceUse { content: ContentKey(1), pinned: true };
+        let others = [
+            TaskSpec { workload, ..spec.clone() },
+            TaskSpec { ladder: Ladder::from(spec.ladder.rungs().to_vec()), ..spec.clone() },
+            TaskSpec { units: 20, ..spec.clone() },
+            TaskSpec { session: SessionShape { params: 1, shape: 0 }, ..spec.clone() },
+            TaskSpec { priority: Priority::High, ..spec.clone() },
+            TaskSpec { quality_min: Quality::ANY, ..spec.clone() },
+            TaskSpec { strict: true, ..spec.clone() },
+            TaskSpec { rung: Some("any"), ..spec.clone() },
+            TaskSpec { devices: DeviceSet::only(DeviceId(1)), ..spec.clone() },
+            TaskSpec { sequence: Some(SequenceId(1)), ..spec.clone() },
+            TaskSpec { references: [pinned].into_iter().collect(), ..spec.clone() },
+        ];
+        for other in others {
+            assert_eq!(recalled(&mut scheduler, &other), None, "{other:?}");
+        }
+        let (reads, failed) = (entered(&mut scheduler, spec), entered(&mut scheduler, spec));
+        scheduler.tasks.get_mut(reads).unwrap().spec.takes.push(ValueId::of(failed));
+        let attempt = Attempt { rung: "any", device: DeviceId(0), setback: Setback::Distrusted };
+        scheduler.tasks.get_mut(failed).unwrap().attempts.push(attempt);
+        assert_eq!([reads, failed].map(|task| scheduler.recall_choice(Moment::START, task)), [None, None]);
+    }
+
+    #[test]
+    fn what_was_measured_anew_is_recalled_as_measured() {
+        let (mut scheduler, specs) = scheduler(EVERYTHING);
+        let (spec, workload) = (&specs[0], scheduler.register("v"));
+        for (rung, device) in [("any", 0), ("full", 1), ("full", 2)] {
+            scheduler.teach(workload, rung, DeviceId(device), 10, Nanos(500));
+        }
+        let other = TaskSpec { workload, ..spec.clone() };
+        for spec in [spec, spec, &other] {
+            submit(&mut scheduler, spec);
+        }
+        let before = recalled(&mut scheduler, spec);
+        for device in [1, 2] {
+            let cell = scheduler.workloads.cell_mut(spec.workload, "full", DeviceId(device));
+            (0..20).for_each(|_| cell.cost.learn_run(10, Nanos(4_000)));
+        }
+        scheduler.costs_changed(spec.workload);
+        let stale = |scheduler: &Scheduler<Nothing>| -> Vec<(WorkloadId, bool)> {
+            scheduler.memos.known.iter().map(|memo| (memo.kind.workload, memo.is_stale)).collect()
+        };
+        assert_eq!(stale(&scheduler), [(spec.workload, true), (workload, false)]);
+        let after = recalled(&mut scheduler, spec);
+        assert_ne!(after, before);
+        assert_eq!(after, chosen_anew(&mut scheduler, spec));
+        assert_eq!(stale(&scheduler), [(spec.workload, false), (workload, false)], "it is asked once");
+    }
+
+    #[test]
+    fn a_kind_is_recalled_as_long_as_it_fits_wherever_it_could_go() {
+        let (mut scheduler, specs) = scheduler(EVERYTHING);
+        (0..2).for_each(|_| submit(&mut scheduler, &specs[0]));
+        let gpu = DeviceId(1);
+        let rest = scheduler.ledger.free(gpu) - Bytes(300);
+        scheduler.lease(Moment::START, &[(gpu, rest)]).unwrap();
+        assert!(recalled(&mut scheduler, &specs[0]).is_some(), "all of what is free is enough");
+        scheduler.lease(Moment::START, &[(gpu, Bytes(1))]).unwrap();
+        assert_eq!(recalled(&mut scheduler, &specs[0]), None);
+    }
+
+    #[test]
+    fn kinds_that_take_turns_are_all_remembered_and_of_too_many_the_latest() {
+        let (mut scheduler, specs) = scheduler(EVERYTHING);
+        let other = TaskSpec { ladder: Ladder::from(specs[0].ladder.rungs().to_vec()), ..specs[0].clone() };
+        for (spec, known) in [(&specs[0], 0), (&other, 0), (&specs[0], 1), (&other, 2)] {
+            submit(&mut scheduler, spec);
+            assert_eq!(scheduler.memos.known.len(), known);
+        }
+        scheduler.things_changed();
+        for params in 1..=10 {
+            submit(&mut scheduler, &TaskSpec { session: SessionShape { params, shape: 0 }, ..specs[0].clone() });
+        }
+        let mut known: Vec<u64> = scheduler.memos.known.iter().map(|memo| memo.kind.session.params).collect();
+        known.sort_unstable();
+        assert_eq!(known, [3, 4, 5, 6, 7, 8, 9, 10]);
+    }
+
+    /// As time goes by it is forgotten, and nobody would say so.
+    #[test]
+    fn a_kind_of_which_a_failure_is_known_is_not_remembered() {
+        let (mut scheduler, specs) = scheduler(EVERYTHING);
+        let (key, gpu) = (session_key(&specs[0], &specs[0].ladder.rungs()[0]), DeviceId(1));
+        assert!(scheduler.learn_ran_out(Moment::START, key, gpu, 1_000, Bytes(800), MemoryMoment::Run));
+        (0..2).for_each(|_| submit(&mut scheduler, &specs[0]));
+        assert!(scheduler.memos.known.is_empty());
     }
 
     proptest! {

@@ -492,4 +492,18 @@ mod tests {
         let excess = |bytes_factor, bytes| CostCell { bytes_factor, ..CostCell::default() }.excess(Bytes(bytes));
         assert_eq!([excess(1.5, 100), excess(1.5, 3), excess(1.0, 100), excess(0.0, 100)], [50, 2, 0, 0].map(Bytes));
     }
+
+    #[test]
+    fn figures_are_looked_into_when_they_are_old_or_surprised() {
+        let (at, takes) = (Moment(1_000), Nanos(10));
+        let mut cell = CostCell::default();
+        cell.ended(at, Nanos(100), Nanos(50));
+        assert!(!cell.is_stale(at, takes), "half of what was expected is no surprise");
+        assert!(!cell.is_stale(Moment(1_319), takes) && cell.is_stale(Moment(1_320), takes));
+        cell.ended(at, Nanos(100), Nanos(49));
+        assert!(cell.is_stale(at, takes));
+        cell.begins(Moment(2_000));
+        assert!(!cell.is_stale(Moment(2_000), takes), "it is being looked into");
+        assert!(!cell.is_stale(Moment(2_319), takes) && cell.is_stale(Moment(2_320), takes));
+    }
 }

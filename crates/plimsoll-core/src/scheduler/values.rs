@@ -391,8 +391,7 @@ impl<H: Host> Scheduler<H> {
         }
         let recipe = value.recipe.as_ref().expect("a task takes only what was made once");
         let (mut spec, job) = (recipe.spec.clone(), recipe.job.clone());
-        // What it waited for was done then; how long its result is of use is its readers' to say.
-        spec.after.clear();
+        // How long its result is of use is its readers' to say.
         spec.deadline = None;
         let sources = spec.takes.clone();
         let task = self.enter_again(now, spec, job, id);

@@ -39,8 +39,7 @@ impl<H: Host> Scheduler<H> {
         let on = self.device_mut(device);
         on.stats.width_was(elapsed, before);
         let slots = on.width.slots();
-        self.things_changed();
+        // Whoever settles a run or opens a device wakes its slots after this.
         self.note(now, || What::WidthChanged { device, slots: slots as u16 });
-        self.wakes = self.wakes.with(device);
     }
 }

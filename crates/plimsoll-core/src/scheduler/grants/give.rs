@@ -230,7 +230,6 @@ impl<H: Host> Scheduler<H> {
         let mut discards = Discards::default();
         self.evict_for(now, &more, &mut discards);
         self.ledger.extend(lease, &portions)?;
-        self.things_changed();
         Ok(discards)
     }
 

@@ -68,12 +68,10 @@ impl Outsiders {
         self.given_up -= late;
         self.strangers = (self.strangers - late).min(self.others);
         self.redraw(granted);
-        self.given_up = self.given_up.min(self.others);
         // What was given up on may have been freed since, and somebody else have taken as much.
         let surely_strangers = self.strangers - self.given_up;
-        // The most of it that could still have been in use, less what the driver's figure has fallen by since.
-        let suspect = returned.min(before.max(self.others) - surely_strangers);
-        let left = (suspect - fallen_by_returned).min(self.others - surely_strangers);
+        // What the driver's figure has not fallen by is still in use, but no more than anybody could have.
+        let left = (returned - fallen_by_returned).min(self.others - surely_strangers);
         returned - left
     }
 
@@ -312,6 +310,16 @@ mod tests {
         seen.read(others(50), Bytes(50), Bytes::ZERO);
         seen.give_up(Bytes(30));
         assert_eq!(free_for_the_line(&seen), 70, "whatever was granted since: it was not in use when that was read");
+    }
+
+    /// 30 that were given up on are freed; of the next to give back 20, all of it is seen to be free beside 10 in use.
+    #[test]
+    fn what_was_given_up_on_is_forgotten_once_it_is_free() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(60), Bytes(60), Bytes::ZERO);
+        seen.give_up(Bytes(30));
+        seen.read(others(30), Bytes(30), Bytes::ZERO);
+        assert_eq!(seen.read(others(10), Bytes(30), Bytes(20)), Bytes(20));
     }
 
     #[test]

@@ -184,3 +184,95 @@ fn tasks_with_the_same_reference_stand_behind_each_other() {
     assert_eq!(settle(&mut scheduler, head, 1, None), 1);
     assert_eq!((scheduler.residency(CPU).hits, scheduler.unsettled()), (0, 3), "two were not started");
 }
+
+/// What a slot takes to open its session and prepare references counts once, for the task that it did so for.
+#[test]
+fn only_the_first_of_a_batch_is_told_what_opening_took() {
+    let (mut scheduler, run, _) = batch(2);
+    let measured =
+        Measured { open: Some(Nanos(30)), bring: Nanos(20), brought: 1, run: Nanos(2_000), ..Measured::default() };
+    let (fault, session, value) = (None, Some(()), None);
+    let outcome = BatchOutcome { done: 2, fault, session, measured, value, moves: Default::default(), state: None };
+    let mut costs = Vec::new();
+    scheduler.settle_batch(Moment(10), run, outcome, |each| {
+        let Settled::Done(report) = each else { panic!("it was done") };
+        costs.push([report.open, report.bring, report.run].map(|time| time.0));
+    });
+    assert_eq!(costs, [[30, 20, 1_000], [0, 0, 1_000]]);
+}
+
+#[test]
+fn a_task_that_goes_back_counts_neither_as_started_nor_as_tried_again() {
+    let (mut scheduler, run, tasks) = batch(1);
+    settle(&mut scheduler, run, 1, None);
+    let spec = spec(&mut scheduler, anywhere(10));
+    for _ in 0..2 {
+        let task = scheduler.submit(Moment(11), spec.clone(), ()).unwrap();
+        let setback = crate::Setback::Failed(Fault::DeviceLost { detail: "on purpose".into() });
+        let attempt = crate::Attempt { rung: "any", device: crate::DeviceId(7), setback };
+        scheduler.tasks.get_mut(task).expect("it is queued").attempts.push(attempt);
+    }
+    let head = start(&mut scheduler, Moment(11), CPU.0).run;
+    assert!(scheduler.take_behind(Moment(11), head).is_some());
+    assert_eq!(scheduler.report(Moment(11), CPU).retried, 2);
+    scheduler.listen(true);
+    settle(&mut scheduler, head, 0, Some(Fault::work("broken")));
+    assert_eq!(scheduler.report(Moment(11), CPU).retried, 1, "the second was not started");
+    let told = scheduler.drain_events();
+    assert!(told.iter().any(|event| matches!(event.what, crate::event::What::PutBack { .. })), "{told:?}");
+    assert_eq!(tasks.len(), 1);
+}
+
+#[test]
+fn a_batch_is_expected_to_end_once() {
+    let (mut scheduler, run, _) = batch(5);
+    settle(&mut scheduler, run, 5, None);
+    let spec = spec(&mut scheduler, anywhere(10));
+    for _ in 0..2 {
+        scheduler.submit(Moment(10), spec.clone(), ()).unwrap();
+        start(&mut scheduler, Moment(10), CPU.0);
+    }
+    let takes = scheduler.device(CPU).each_left(Moment(10)).map(|left| left.0).max().expect("two run");
+    assert_eq!(scheduler.device(CPU).wait_for_memory(Moment(10)), Some(Nanos(takes)), "two that take as long");
+}
+
+#[test]
+fn a_batch_counts_as_stalled_by_the_time_of_all_its_tasks() {
+    let mut scheduler = Scheduler::<Nothing>::new(super::Config { lookahead: 0, ..Default::default() }, Moment::START);
+    let mut device = super::exact(DeviceKind::Gpu, 1, 1_000);
+    device.stall_after = Some(Nanos::seconds(1));
+    let gpu = scheduler.add_device(device);
+    scheduler.device_opened(Moment::START, gpu);
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.teach(spec.workload, "any", gpu, 10, Nanos::seconds(1));
+    for _ in 0..3 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    let head = start(&mut scheduler, Moment(1), gpu.0).run;
+    while scheduler.take_behind(Moment(1), head).is_some() {}
+    assert_eq!(scheduler.next_tick(), Some(Moment(1) + Nanos::seconds(3 * 8 + 1)));
+    // Each took four fifths of what was expected: that is no surprise.
+    let measured = Measured { run: Nanos::millis(2_400), ..Measured::default() };
+    let (fault, session, value) = (None, Some(()), None);
+    let outcome = BatchOutcome { done: 3, fault, session, measured, value, moves: Default::default(), state: None };
+    scheduler.settle_batch(Moment(2), head, outcome, |_| ());
+    let cell = scheduler.workloads.cell(spec.workload, "any", gpu).expect("it ran");
+    assert!(!cell.is_stale(Moment(2), Nanos::seconds(1)));
+}
+
+/// What was seen to take more than it says does not fit into what was promised before that was known.
+#[test]
+fn nothing_stands_behind_in_memory_that_is_known_not_to_be_enough() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(100));
+    scheduler.teach(spec.workload, "any", CPU, 10, Nanos::micros(1));
+    for _ in 0..3 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    let [other, head] = [(); 2].map(|()| start(&mut scheduler, Moment(1), CPU.0).run);
+    let measured = Measured { run: Nanos(1_000), peak: Some(Bytes(120)), ..Measured::default() };
+    let (fault, session, value) = (None, Some(()), None);
+    let outcome = BatchOutcome { done: 1, fault, session, measured, value, moves: Default::default(), state: None };
+    scheduler.settle_batch(Moment(2), other, outcome, |_| ());
+    assert!(scheduler.take_behind(Moment(2), head).is_none());
+}

@@ -63,3 +63,24 @@ fn an_attempt_that_fails_and_one_that_nobody_waits_for_any_more() {
         assert_eq!(told(&mut scheduler), expected);
     }
 }
+
+/// How many references a task found there and how many it has to prepare, when it starts.
+#[test]
+fn a_start_tells_of_references_that_were_there_and_of_those_that_were_not() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let mut spec = spec(&mut scheduler, anywhere(1));
+    let reference = |content| crate::task::ReferenceUse { content: crate::ContentKey(content), pinned: true };
+    spec.references.push(reference(1));
+    scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    let first = start(&mut scheduler, Moment(1), CPU.0);
+    scheduler.prepared(first.run, 0, ());
+    spec.references.push(reference(2));
+    scheduler.listen(true);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    start(&mut scheduler, Moment(2), CPU.0);
+    let counts = scheduler.drain_events().into_iter().find_map(|event| match event.what {
+        crate::event::What::Started { hits, misses, .. } => Some((hits, misses)),
+        _ => None,
+    });
+    assert_eq!(counts, Some((1, 1)));
+}

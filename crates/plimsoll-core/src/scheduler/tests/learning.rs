@@ -334,3 +334,43 @@ fn what_is_queued_for_a_rung_that_closes_goes_elsewhere_untried() {
         scheduler.check_invariants().unwrap();
     }
 }
+
+/// A ladder, or a device, that comes later finds what was saved of it, before anything has run.
+#[test]
+fn what_was_saved_is_known_for_each_ladder_and_each_device_as_it_comes() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, gpu_or_cpu());
+    for (rung, device) in [("gpu", GPU), ("cpu", CPU), ("any", CPU), ("any", GPU)] {
+        scheduler.teach(spec.workload, rung, device, 10, Nanos::millis(3));
+    }
+    let profile = saved(&mut scheduler, second(1));
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    scheduler.load(second(0), TODAY, Arc::new(profile), device_names());
+    let spec = super::spec(&mut scheduler, gpu_or_cpu());
+    let later = TaskSpec { ladder: anywhere(10), ..spec.clone() };
+    let known = |scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec| {
+        let estimates = scheduler.why(second(1), spec).into_iter().filter_map(|each| each.estimate);
+        estimates.filter(|estimate| estimate.measured).count()
+    };
+    let add = |scheduler: &mut Scheduler<Nothing>, kind| {
+        let device = scheduler.add_device(exact(kind, 1, 1_000));
+        scheduler.device_opened(second(0), device);
+    };
+    add(&mut scheduler, DeviceKind::Cpu);
+    assert_eq!((known(&mut scheduler, &spec), known(&mut scheduler, &later)), (1, 1));
+    assert_eq!((known(&mut scheduler, &spec), known(&mut scheduler, &later)), (1, 1));
+    add(&mut scheduler, DeviceKind::Gpu);
+    assert_eq!(known(&mut scheduler, &later), 2);
+    assert_eq!(known(&mut scheduler, &later), 2);
+    assert_eq!(known(&mut scheduler, &spec), 2);
+}
+
+/// What is free and what we hold ourselves: our own runs are no reason to try again.
+#[test]
+fn what_others_leave_is_what_is_free_and_what_is_ours() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let (capacity, free, ours) = (Bytes(1_000), Bytes(400), Bytes(300));
+    let memory = crate::line::Memory { capacity, free, ours, resident: None };
+    scheduler.set_memory(Moment(1), GPU, memory);
+    assert_eq!(scheduler.left_by_others(GPU), Bytes(700));
+}

@@ -250,3 +250,16 @@ fn sessions_that_are_one_too_many_or_of_an_older_epoch_are_given_out_to_be_close
     assert_eq!(scheduler.drain_discards().sessions.len(), 1);
     scheduler.check_at_rest().unwrap();
 }
+
+#[test]
+fn the_space_in_the_queue_is_what_would_still_be_taken_in() {
+    let config = Config { queue_limit: 3, lookahead: 0, ..Config::default() };
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(config, Moment::START);
+    scheduler.add_device(exact(DeviceKind::Cpu, 1, 1_000));
+    let spec = spec(&mut scheduler, anywhere(10));
+    for space in [3, 2, 1] {
+        assert_eq!(scheduler.queue_space(), space);
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    assert_eq!(scheduler.queue_space(), 0);
+}

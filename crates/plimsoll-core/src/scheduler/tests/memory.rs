@@ -305,3 +305,21 @@ fn the_next_rung_has_a_wait_of_its_own() {
     scheduler.tick(late + Nanos(1));
     assert_eq!(scheduler.queued(GPU).collect::<Vec<_>>(), [(task, 1)]);
 }
+
+/// It ran meanwhile: what it waited then does not count for what it waits now.
+#[test]
+fn a_wait_for_memory_begins_anew_after_a_task_has_run() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    others_leave(&mut scheduler, Moment(1), GPU, 100);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    others_leave(&mut scheduler, Moment(3), GPU, 1_000);
+    let run = start(&mut scheduler, Moment(3), GPU.0);
+    settle(&mut scheduler, Moment(4), &run, Some(Fault::DeviceLost { detail: "on purpose".into() }));
+    scheduler.device_opened(Moment(5), GPU);
+    let later = Moment(Nanos::seconds(10).0);
+    others_leave(&mut scheduler, later, GPU, 100);
+    assert!(scheduler.take(later, GPU).is_none());
+    assert_eq!(scheduler.next_tick(), Some(later + scheduler.config().memory_wait_max));
+}

@@ -337,3 +337,17 @@ fn on_a_planned_device_that_is_full_the_rung_that_is_done_first_is_used() {
     let chosen = scheduler.choose(Moment(1), task).map(|chosen| (chosen.choice.device, chosen.choice.rung));
     assert_eq!(chosen, Some((full, 1)));
 }
+
+/// Those that end without a result count too: nothing is planned for a set of which nothing is left.
+#[test]
+fn a_set_that_was_cancelled_is_not_planned_again() {
+    let (mut scheduler, spec) = known_on_the_cpu();
+    let tasks = scheduler.submit_all(Moment::START, set(&spec, 4)).expect("there is space");
+    scheduler.drain_orders();
+    for task in tasks {
+        assert!(scheduler.cancel(Moment(1), task));
+    }
+    scheduler.drain_orders();
+    scheduler.more_is_known();
+    assert!(scheduler.drain_orders().is_empty() && scheduler.next_outlook(Moment(1)).is_none());
+}

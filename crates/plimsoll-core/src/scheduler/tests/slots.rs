@@ -94,3 +94,45 @@ fn the_next_tick_is_when_the_first_run_counts_as_stalled() {
     scheduler.tick(stalled);
     assert_eq!(scheduler.health(ONLY).ailment(), Some(Ailment::Stalled));
 }
+
+/// The time left of the runs on a device, each.
+fn left(scheduler: &Scheduler<Nothing>, now: u64) -> Vec<u64> {
+    scheduler.device(ONLY).each_left(Moment(now)).map(|left| left.0).collect()
+}
+
+/// On a device of which all slots but one are in use; memory comes back when a run ends, on the average.
+#[test]
+fn the_time_left_is_that_of_the_runs_that_are_left() {
+    let (mut scheduler, _) = watched(4, 4);
+    let memory_in = |scheduler: &Scheduler<Nothing>, now| scheduler.device(ONLY).wait_for_memory(Moment(now));
+    assert_eq!(memory_in(&scheduler, 0), None);
+    scheduler.device_mut(ONLY).began(Moment(10));
+    scheduler.device_mut(ONLY).began(Moment(20));
+    assert_eq!((left(&scheduler, 0), memory_in(&scheduler, 0)), (vec![10, 20], Some(Nanos(15))));
+    // A task stands behind the one that ends first; that is then neither the first nor the last.
+    scheduler.device_mut(ONLY).began(Moment(40));
+    scheduler.device_mut(ONLY).stood_behind(Moment(10), Moment(26));
+    assert_eq!((left(&scheduler, 12), memory_in(&scheduler, 12)), (vec![8, 14, 28], Some(Nanos(50 / 3))));
+    // Behind the last one, which stays where it is.
+    scheduler.device_mut(ONLY).stood_behind(Moment(40), Moment(50));
+    assert_eq!(left(&scheduler, 12), [8, 14, 38]);
+    scheduler.device_mut(ONLY).ended(Moment(26), 2);
+    scheduler.device_mut(ONLY).ended(Moment(20), 1);
+    scheduler.device_mut(ONLY).began(Moment(30));
+    assert_eq!((left(&scheduler, 12), memory_in(&scheduler, 12)), (vec![18, 38], Some(Nanos(28))));
+    scheduler.device_mut(ONLY).ended(Moment(30), 1);
+    scheduler.device_mut(ONLY).ended(Moment(50), 2);
+    assert_eq!((left(&scheduler, 12), memory_in(&scheduler, 12)), (vec![], None));
+}
+
+/// Nobody waits for the result any more, and another slot is free: it is a fault of the device all the same.
+#[test]
+fn a_run_that_hangs_after_it_was_cancelled_is_the_devices_fault() {
+    let (mut scheduler, spec) = watched(2, 2);
+    let task = scheduler.submit(Moment(1), spec, ()).unwrap();
+    start(&mut scheduler, Moment(1), ONLY.0);
+    scheduler.cancel(Moment(2), task);
+    scheduler.tick(Moment(1) + Nanos::seconds(60));
+    assert_eq!(scheduler.health(ONLY).ailment(), Some(Ailment::Stalled));
+    assert_eq!(scheduler.drain_orders(), [crate::scheduler::Order::Reopen(ONLY)]);
+}

@@ -173,3 +173,40 @@ fn what_was_as_slow_as_expected_is_left_alone_again_and_what_was_not_is_looked_i
         assert_eq!(scheduler.take(long + took, GPU).is_some(), goes_on, "after {took}");
     }
 }
+
+/// As slow as was expected of the other: 3 ms of queue are no reason to steal what takes 4, a surprise is.
+#[test]
+fn what_took_less_than_half_of_what_was_expected_is_looked_into_though_nothing_is_gained() {
+    let long = Moment(Nanos::millis(320).0);
+    let mut scheduler = one_slow_gpu(crate::Priority::Normal, None);
+    let run = start(&mut scheduler, long, GPU.0);
+    let waiting: Vec<_> = scheduler.queued(FAST).map(|(task, _)| task).take(2).collect();
+    waiting.into_iter().for_each(|task| assert!(scheduler.cancel(long, task)));
+    ends_after(&mut scheduler, long + Nanos::millis(4), &run, Nanos::millis(4));
+    assert!(scheduler.take(long + Nanos::millis(4), GPU).is_some());
+}
+
+#[test]
+fn one_task_at_a_time_is_taken_to_measure_a_slow_device_again() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.teach(spec.workload, "any", CPU, 10, Nanos::millis(10));
+    scheduler.teach(spec.workload, "any", GPU, 10, Nanos::millis(1));
+    for _ in 0..4 {
+        scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
+    }
+    let long = Moment(Nanos::millis(320).0);
+    assert!(scheduler.take(long, CPU).is_some());
+    assert!(scheduler.take(long, CPU).is_none(), "its other slot waits for what comes of it");
+}
+
+/// The better rung would have to wait for what others hold there.
+#[test]
+fn a_thief_uses_the_rung_that_is_done_first_there() {
+    let rung = |name, bytes| Rung::new(name, Place::On(DeviceKind::Gpu), Footprint::task(Bytes(bytes)));
+    let ladder = Ladder::from(vec![rung("gpu", 500), rung("strip", 10)]);
+    let (mut scheduler, spec) = queued(1, 5, ladder);
+    scheduler.teach(spec.workload, "strip", THIEF, 10, Nanos::micros(50));
+    scheduler.lease(Moment::START, &[(THIEF, Bytes(600))]).unwrap();
+    assert_eq!(scheduler.take(Moment::START, THIEF).map(|run| run.rung), Some(1));
+}

@@ -272,6 +272,8 @@ fn a_value_that_a_run_has_in_hand_stays_promised_until_that_is_over() {
     let run = scheduler.take(NOW, GPU).unwrap();
     scheduler.cancel(NOW, task);
     assert_eq!((scheduler.values(), scheduler.ledger().promised(GPU)), (0, Bytes(110)));
+    assert_eq!(scheduler.ledger().values(GPU), Bytes::ZERO, "they come back with the run, not with a reader");
+    scheduler.check_invariants().unwrap();
     end(&mut scheduler, &run, None);
     assert_eq!(scheduler.ledger().promised(GPU), Bytes::ZERO);
     let value = made_on(&mut scheduler, GPU, &spec, &[]);
@@ -392,4 +394,84 @@ fn an_estimate_counts_the_copy_of_a_value_that_lies_elsewhere() {
     let mut bytes: Vec<_> = why.iter().filter_map(|each| Some((each.device, each.estimate?.bytes))).collect();
     bytes.sort_unstable();
     assert_eq!(bytes, [(DeviceId(0), Bytes(110)), (GPU, Bytes(10)), (DeviceId(2), Bytes(110))]);
+}
+
+#[test]
+fn a_value_that_goes_is_handed_out_and_its_device_looks_for_work() {
+    let (mut scheduler, spec) = box_of_three();
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    scheduler.drain_discards();
+    scheduler.drain_wakes();
+    scheduler.drop_value(NOW, value);
+    let discards = scheduler.drain_discards();
+    assert_eq!((discards.values.len(), discards.jobs.len()), (1, 1), "with the payload that could make it again");
+    assert!(scheduler.drain_wakes().contains(GPU), "what did not fit may fit by now");
+    // One that a run has in hand goes with the run, which may be on another device.
+    let value = made_on(&mut scheduler, GPU, &spec, &[]);
+    let task = scheduler.submit(NOW, reader(&only(DeviceId(2), &spec), &[value]), ()).unwrap();
+    let run = scheduler.take(NOW, DeviceId(2)).unwrap();
+    scheduler.cancel(NOW, task);
+    scheduler.drain_wakes();
+    end(&mut scheduler, &run, None);
+    assert!(scheduler.drain_wakes().contains(GPU));
+}
+
+#[test]
+fn what_a_run_kept_that_nobody_waits_for_is_handed_out_to_be_dropped() {
+    let settle = |scheduler: &mut Scheduler<Nothing>, run: &Assignment<Nothing>| {
+        let measured = Measured { run: Nanos::millis(1), ..Measured::default() };
+        let (fault, session, value, moves) = (None, Some(()), Some(()), Default::default());
+        let outcome = BatchOutcome { done: 1, fault, session, measured, value, moves, state: None };
+        scheduler.settle_batch(NOW, run.run, outcome, |_| ());
+        let dropped = scheduler.drain_discards().values.len();
+        (dropped, scheduler.values(), scheduler.ledger().promised(GPU))
+    };
+    let (mut scheduler, spec) = box_of_three();
+    let task = scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let run = scheduler.take(NOW, GPU).unwrap();
+    scheduler.cancel(NOW, task);
+    assert_eq!(settle(&mut scheduler, &run), (1, 0, Bytes::ZERO), "its task was cancelled");
+    let task = scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    let run = scheduler.take(NOW, GPU).unwrap();
+    scheduler.share_value(ValueId::of(task));
+    scheduler.drop_value(NOW, ValueId::of(task));
+    assert_eq!(
+        settle(&mut scheduler, &run),
+        (1, 0, Bytes::ZERO),
+        "whoever was to have it gave it up before it was made"
+    );
+}
+
+#[test]
+fn who_claims_a_value_holds_it_from_the_start() {
+    let (mut scheduler, spec) = box_of_three();
+    let claimed = TaskSpec { is_claimed: true, ..only(GPU, &spec) };
+    let value = ValueId::of(scheduler.submit(NOW, claimed, ()).unwrap());
+    run_on(&mut scheduler, GPU);
+    scheduler.drop_value(NOW, value);
+    assert_eq!(scheduler.value_lies_on(value), Some(GPU), "whoever ran it gave it up, whoever claimed it did not");
+    scheduler.drop_value(NOW, value);
+    assert_eq!(scheduler.values(), 0);
+}
+
+/// It is made once for both, whatever its own deadline was; when neither wants it any more it is not made.
+#[test]
+fn a_lost_value_is_made_again_once_and_only_as_long_as_it_is_read() {
+    let (mut scheduler, spec) = box_of_three();
+    let gpus = TaskSpec { devices: [GPU, DeviceId(2)].into_iter().collect(), ..spec.clone() };
+    scheduler.submit(NOW, TaskSpec { deadline: Some(Moment(2)), ..gpus.clone() }, ()).unwrap();
+    let value = run_on(&mut scheduler, GPU).value;
+    scheduler.share_value(value);
+    let readers = [(); 2].map(|()| scheduler.submit(NOW, reader(&gpus, &[value]), ()).unwrap());
+    scheduler.device_faulted(Moment(3), GPU, Ailment::Lost);
+    assert_eq!(scheduler.unsettled(), 3, "the readers, and one that makes it again");
+    scheduler.tick(Moment(4));
+    assert!(scheduler.drain_endings().is_empty());
+    scheduler.drain_discards();
+    for reader in readers {
+        scheduler.cancel(Moment(5), reader);
+    }
+    assert_eq!((scheduler.unsettled(), scheduler.values()), (0, 0));
+    assert_eq!(scheduler.drain_discards().jobs.len(), 2, "the one that was to make it, and what it was made from");
+    scheduler.check_at_rest().unwrap();
 }

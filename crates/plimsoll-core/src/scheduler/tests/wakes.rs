@@ -168,3 +168,39 @@ fn a_run_that_ends_before_a_long_queue_wakes_idle_devices_too() {
     settle(&mut scheduler, Moment(Nanos::millis(10).0), &run, None);
     assert!(scheduler.drain_wakes().contains(THIEF));
 }
+
+#[test]
+fn a_start_wakes_nobody_where_nothing_is_left_to_start() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 0);
+    let spec = spec(&mut scheduler, anywhere(10));
+    scheduler.submit(Moment(1), spec, ()).unwrap();
+    scheduler.drain_wakes();
+    start(&mut scheduler, Moment(1), CPU.0);
+    assert!(scheduler.drain_wakes().is_empty());
+}
+
+/// The task of the run that hangs goes elsewhere; the one that waits behind it is for the spare slot.
+#[test]
+fn a_spare_slot_is_woken_for_what_waits_though_the_task_that_hung_is_gone() {
+    let mut scheduler: Scheduler<Nothing> = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let mut gpu = exact(DeviceKind::Gpu, 2, 1_000);
+    (gpu.width_first, gpu.stall_after) = (Some(1), Some(Nanos::seconds(1)));
+    for device in [exact(DeviceKind::Cpu, 1, 1_000), gpu] {
+        scheduler.add_device(device);
+    }
+    scheduler.device_opened(Moment::START, GPU);
+    let spec = spec(&mut scheduler, anywhere(10));
+    for device in [CPU, GPU] {
+        scheduler.teach(spec.workload, "any", device, 10, Nanos::millis(1));
+    }
+    scheduler.submit(Moment::START, spec.clone(), ()).unwrap();
+    start(&mut scheduler, Moment::START, GPU.0);
+    scheduler.device_faulted(Moment(1), GPU, crate::Ailment::Lost);
+    scheduler.device_opened(Moment(2), GPU);
+    scheduler.submit(Moment(2), TaskSpec { devices: DeviceSet::only(GPU), ..spec }, ()).unwrap();
+    scheduler.device_opened(Moment(2), CPU);
+    scheduler.drain_wakes();
+    scheduler.tick(Moment(Nanos::seconds(60).0));
+    assert_eq!(depths(&scheduler), [1, 2], "it moved to the CPU; the run that hangs and the one that waits are left");
+    assert!(scheduler.drain_wakes().contains(GPU));
+}

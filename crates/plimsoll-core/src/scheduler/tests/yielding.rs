@@ -137,3 +137,93 @@ fn what_others_need_never_leaves_a_sequence_without_a_rung() {
     assert_eq!(run.task, next);
     assert!(matches!(&run.session, SessionTurn::Resume(rung, ()) if rung.name == "depth 2"));
 }
+
+/// A held session on the first of these GPU rungs, each with so many bytes, and then perhaps one on the CPU.
+fn open_on(rungs: &[(&'static str, u64)], cpu: Option<u64>) -> Scheduler<Nothing> {
+    let (mut scheduler, mut spec) = held();
+    let rung = |name, kind, session| {
+        let footprint = Footprint { session: Bytes(session), ..Footprint::default() };
+        Rung::new(name, Place::On(kind), footprint)
+    };
+    let on_gpu = rungs.iter().map(|&(name, bytes)| rung(name, DeviceKind::Gpu, bytes));
+    let rungs: Vec<Rung> = on_gpu.chain(cpu.map(|bytes| rung("cpu", DeviceKind::Cpu, bytes))).collect();
+    spec.ladder = Ladder::from(rungs);
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    end(&mut scheduler, &run, None);
+    scheduler
+}
+
+#[test]
+fn a_session_goes_no_further_down_than_is_needed_and_never_for_nothing() {
+    let step = |scheduler: &Scheduler<Nothing>, missing: u64| {
+        scheduler.yield_step(HELD, GPU, Bytes(missing)).map(|step| (step.to, step.frees.1.0))
+    };
+    let rungs = [("wide", 400), ("as wide", 400), ("narrow", 200), ("as narrow", 200)];
+    let scheduler = open_on(&rungs, Some(1_000));
+    assert_eq!(step(&scheduler, 150), Some(("narrow", 200)));
+    assert_eq!(step(&scheduler, 200), Some(("narrow", 200)), "just enough");
+    assert_eq!(step(&scheduler, 201), Some(("cpu", 400)), "all of the CPU's memory is enough for it");
+    let scheduler = open_on(&rungs, Some(1_001));
+    assert_eq!(step(&scheduler, 201), Some(("narrow", 200)), "what never fits on the CPU is no way out");
+    let scheduler = open_on(&rungs[..2], None);
+    assert_eq!(step(&scheduler, 1), None);
+}
+
+#[test]
+fn what_a_session_was_asked_for_is_known_to_come_back() {
+    let (mut scheduler, spec) = open_at_depth_two();
+    submit(&mut scheduler, &spec, 1);
+    let run = take(&mut scheduler, GPU);
+    assert_eq!(scheduler.coming_back_from_holds(GPU), Bytes::ZERO);
+    assert!(scheduler.make_yield(NOW, HELD, "depth 1"));
+    assert_eq!([GPU, CPU].map(|device| scheduler.coming_back_from_holds(device)), [Bytes(200), Bytes::ZERO]);
+    end(&mut scheduler, &run, None);
+}
+
+const PAUSE: u64 = 1_000_000_000;
+
+/// A session that stepped down from 400 to 200 bytes at `NOW`, and whose owner goes on with it.
+fn stepped_down() -> (Scheduler<Nothing>, TaskSpec) {
+    let (mut scheduler, spec) = open_at_depth_two();
+    assert!(scheduler.make_yield(NOW, HELD, "depth 1"));
+    step_down(&mut scheduler);
+    (scheduler, spec)
+}
+
+/// Whether the session takes its state out again after one more task that ends at a moment.
+fn rises_after(scheduler: &mut Scheduler<Nothing>, spec: &TaskSpec, now: u64) -> bool {
+    submit(scheduler, spec, 1);
+    let run = take(scheduler, GPU);
+    let outcome = crate::scheduler::Outcome { result: Ok(()), session: Some(()), measured: Default::default() };
+    scheduler.settle(Moment(now), run.run, outcome);
+    scheduler.holds.get(HELD).expect("it is held").leaving.is_some()
+}
+
+#[test]
+fn a_session_that_stepped_down_stays_there_for_a_second() {
+    for (now, rises) in [(PAUSE, false), (NOW.0 + PAUSE, true)] {
+        let (mut scheduler, spec) = stepped_down();
+        assert_eq!(rises_after(&mut scheduler, &spec, now), rises, "at {now}");
+    }
+}
+
+/// The better rung takes 410 of 1000, and what the session has now comes back.
+#[test]
+fn a_session_rises_only_where_the_better_rung_fits_beside_what_others_hold() {
+    for (others, rises) in [(700, false), (500, true)] {
+        let (mut scheduler, spec) = stepped_down();
+        scheduler.lease(NOW, &[(GPU, Bytes(others))]).unwrap();
+        assert_eq!(rises_after(&mut scheduler, &spec, NOW.0 + PAUSE), rises, "{others} held by others");
+    }
+}
+
+#[test]
+fn a_session_that_found_no_room_asks_again_after_another_second() {
+    let (mut scheduler, spec) = stepped_down();
+    let (lease, _) = scheduler.lease(NOW, &[(GPU, Bytes(700))]).unwrap();
+    assert!(!rises_after(&mut scheduler, &spec, NOW.0 + PAUSE));
+    scheduler.return_grant(NOW, lease);
+    assert!(!rises_after(&mut scheduler, &spec, NOW.0 + 2 * PAUSE - 1));
+    assert!(rises_after(&mut scheduler, &spec, NOW.0 + 2 * PAUSE));
+}

@@ -81,3 +81,22 @@ fn task_on_a(scheduler: &mut Scheduler<Nothing>, bytes: u64) -> TaskSpec {
     let devices = crate::DeviceSet::only(A);
     TaskSpec { devices, ..spec(scheduler, on_gpu(bytes)) }
 }
+
+/// A session of so many bytes is open on the first device, and idle.
+fn open_warm_session(scheduler: &mut Scheduler<Nothing>, bytes: u64) {
+    let footprint = Footprint { session: Bytes(bytes), ..Footprint::default() };
+    let ladder = Ladder::from(vec![Rung::new("warm", Place::On(DeviceKind::Gpu), footprint)]);
+    let warm = TaskSpec { devices: crate::DeviceSet::only(A), ..spec(scheduler, ladder) };
+    scheduler.submit(Moment(1), warm, ()).unwrap();
+    let run = start(scheduler, Moment(1), A.0);
+    settle(scheduler, Moment(1), &run, None);
+}
+
+/// What was said of grants since the last call.
+fn edges(scheduler: &mut Scheduler<Nothing>) -> Vec<crate::event::GrantEdge> {
+    let edge = |event: crate::event::Event| match event.what {
+        crate::event::What::Grant { edge, .. } => Some(edge),
+        _ => None,
+    };
+    scheduler.drain_events().into_iter().filter_map(edge).collect()
+}

@@ -194,3 +194,60 @@ fn what_a_program_uses_beyond_its_grant_is_a_strangers() {
     owners_use(&mut scheduler, 3, [400, 0], 0);
     assert_eq!(free(&scheduler), 200);
 }
+
+/// The figure may be all of what the first gave back, and some of what the second did after the reading had begun.
+#[test]
+fn what_was_given_back_during_a_reading_is_no_reason_to_believe_in_what_was_before() {
+    let mut scheduler = three_gpus();
+    let (first, second) = (ask(&mut scheduler, 1, program(&[300])), ask(&mut scheduler, 1, program(&[500])));
+    others_hold(&mut scheduler, 2, 600);
+    scheduler.return_grant(Moment(3), first);
+    scheduler.memory_reading_begins(A);
+    scheduler.return_grant(Moment(4), second);
+    scheduler.set_memory(Moment(5), A, Memory { capacity: Bytes(1_000), free: Bytes(400), ..Memory::default() });
+    let returning = |id| scheduler.grant(id).map(|status| status.returning.iter().map(|(_, bytes)| bytes.0).sum());
+    assert_eq!([first, second].map(returning), [Some(300_u64), Some(500)]);
+}
+
+/// Of a program on two devices each comes back when its own driver says so.
+#[test]
+fn what_is_free_on_one_device_says_nothing_of_another() {
+    let mut scheduler = three_gpus();
+    let spec = GrantSpec::new(GrantOwner::Program(42), vec![rung(&[(A, 800), (B, 500)])]);
+    let id = ask(&mut scheduler, 1, spec);
+    let read = |scheduler: &mut Scheduler<Nothing>, at: u64, device: DeviceId, held: u64| {
+        scheduler.memory_reading_begins(device);
+        let memory = Memory { capacity: Bytes(1_000), free: Bytes(1_000 - held), ..Memory::default() };
+        scheduler.set_memory(Moment(at), device, memory);
+        scheduler.check_invariants().expect("the books agree");
+    };
+    read(&mut scheduler, 2, A, 800);
+    read(&mut scheduler, 2, B, 500);
+    scheduler.return_grant(Moment(3), id);
+    read(&mut scheduler, 4, A, 800);
+    read(&mut scheduler, 5, B, 0);
+    assert_eq!(promised(&scheduler), [800, 0, 0]);
+    read(&mut scheduler, 6, A, 0);
+    assert_eq!((promised(&scheduler), phase(&scheduler, id)), ([0, 0, 0], None));
+}
+
+/// On the host, where the process as a whole is measured: of the 150 that came on top at most 50 are ours.
+#[test]
+fn what_programs_still_have_is_no_part_of_our_heap_when_another_is_given_up_on() {
+    let mut scheduler = three_gpus();
+    let read = |scheduler: &mut Scheduler<Nothing>, at: u64, resident: u64| {
+        scheduler.memory_reading_begins(A);
+        let (free, resident) = (Bytes(1_000 - resident), Some(Bytes(resident)));
+        let memory = Memory { capacity: Bytes(1_000), free, ours: Bytes::ZERO, resident };
+        scheduler.set_memory(Moment(at), A, memory);
+    };
+    read(&mut scheduler, 1, 100);
+    scheduler.lease(Moment(2), &[(A, Bytes(50))]).unwrap();
+    let gone = ask(&mut scheduler, 2, program(&[200]));
+    ask(&mut scheduler, 2, program(&[300]));
+    read(&mut scheduler, 3, 250);
+    assert_eq!(scheduler.ledger().line(A), Bytes(800));
+    scheduler.return_grant(Moment(4), gone);
+    scheduler.tick(Moment(4) + scheduler.config().return_wait_max);
+    assert_eq!((phase(&scheduler, gone), scheduler.ledger().line(A)), (None, Bytes(800)));
+}

@@ -252,3 +252,38 @@ fn of_two_equals_the_younger_steps_down() {
     ask(&mut scheduler, 3, on_a(&[300]));
     assert_eq!(heard(&mut scheduler), ["grant 2 should step down to 1"]);
 }
+
+#[test]
+fn nobody_steps_down_for_somebody_who_does_not_wait() {
+    for (patience, asked) in [(Nanos::ZERO, vec![]), (Nanos(50), vec!["grant 1 should step down to 1"])] {
+        let mut scheduler = three_gpus();
+        ask(&mut scheduler, 1, with(Priority::Low, on_a(&[900, 100])));
+        heard(&mut scheduler);
+        let waits = scheduler.request(Moment(2), GrantSpec { patience, ..on_a(&[500]) });
+        assert_eq!(
+            (waits.is_ok(), heard(&mut scheduler)),
+            (patience > Nanos::ZERO, asked.iter().map(|&it| it.into()).collect())
+        );
+    }
+}
+
+/// Who holds the first device is as urgent; the lower rung is to be had from somebody who is not.
+#[test]
+fn if_nobody_can_step_down_for_one_rung_somebody_may_for_the_next() {
+    let mut scheduler = three_gpus();
+    ask(&mut scheduler, 1, on_a(&[900]));
+    ask(&mut scheduler, 2, with(Priority::Low, GrantSpec::new(GrantOwner::Caller, vec![rung(&[(B, 900)])])));
+    heard(&mut scheduler);
+    ask(&mut scheduler, 3, GrantSpec::new(GrantOwner::Caller, vec![rung(&[(A, 800)]), rung(&[(B, 500)])]));
+    assert_eq!(heard(&mut scheduler), ["grant 2 should leave"]);
+}
+
+#[test]
+fn an_owner_that_did_not_step_down_in_time_may_be_asked_for_the_same_again() {
+    let mut scheduler = three_gpus();
+    let id = ask(&mut scheduler, 1, on_a(&[500, 200]));
+    scheduler.recall(Moment(2), id, Some(1), Nanos(10)).unwrap();
+    assert_eq!(scheduler.recall(Moment(3), id, Some(1), Nanos(10)), Err(StepError::NoStep { rung: 1 }));
+    scheduler.tick(Moment(12));
+    assert_eq!(scheduler.recall(Moment(13), id, Some(1), Nanos(10)), Ok(()));
+}

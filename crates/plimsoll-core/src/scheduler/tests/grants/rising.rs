@@ -132,3 +132,30 @@ fn who_stays_on_a_rung_or_rose_a_little_is_told_at_once_of_a_better_one() {
     scheduler.return_grant(Moment(7 + PAUSE), lease);
     assert!(heard(&mut scheduler).contains(&"grant 1 may rise to 0".to_owned()));
 }
+
+#[test]
+fn a_rise_closes_what_is_idle_and_says_so() {
+    let mut scheduler = three_gpus();
+    let id = ask(&mut scheduler, 1, on_a(&[900, 100]));
+    scheduler.stepped_to(Moment(1), id, 1).unwrap();
+    open_warm_session(&mut scheduler, 300);
+    let discards = scheduler.begin_step(Moment(2), id, 0).unwrap();
+    assert_eq!((discards.sessions.len(), promised(&scheduler)[0]), (1, 900));
+}
+
+#[test]
+fn listeners_hear_what_was_asked_given_and_offered() {
+    use crate::event::GrantEdge;
+    let mut scheduler = three_gpus();
+    scheduler.listen(true);
+    let id = ask(&mut scheduler, 1, GrantSpec { may_rise: true, ..on_a(&[900, 100]) });
+    scheduler.stepped_to(Moment(1), id, 1).unwrap();
+    scheduler.tick(Moment(2 + PAUSE));
+    let expected = [
+        GrantEdge::Asked { owner: GrantOwner::Caller },
+        GrantEdge::Given { rung: 0, bytes: Bytes(900) },
+        GrantEdge::Stepped { rung: 1 },
+        GrantEdge::MayRise { rung: 0 },
+    ];
+    assert_eq!(edges(&mut scheduler), expected);
+}

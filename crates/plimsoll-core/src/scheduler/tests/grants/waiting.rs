@@ -396,3 +396,147 @@ fn a_ladder_may_have_as_many_rungs_as_are_said() {
     let refused = scheduler.request(Moment(1), on_a(&[&rungs[..], &[10]].concat()));
     assert!(matches!(refused, Err(GrantError::BadLadder { .. })));
 }
+
+/// Nobody is before it and nothing is on its way back: the one that waits is given up on as its device is kept by nobody.
+#[test]
+fn what_was_kept_on_the_only_device_is_free_when_nobody_waits_any_more() {
+    let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    let device = scheduler.add_device(exact(DeviceKind::Gpu, 2, 1_000));
+    scheduler.device_opened(Moment::START, device);
+    let task = task_on_a(&mut scheduler, 500);
+    scheduler.submit(Moment(1), task, ()).unwrap();
+    start(&mut scheduler, Moment(1), A.0);
+    let id = ask(&mut scheduler, 2, on_a(&[900]));
+    assert_eq!(scheduler.ledger().kept(A), Bytes(900));
+    scheduler.cancel_grant(Moment(3), id);
+    assert_eq!(scheduler.ledger().kept(A), Bytes::ZERO);
+}
+
+/// A lease of 200 stays; 800 are kept for a grant until a more urgent one waits for more than there will be.
+#[test]
+fn a_queue_is_woken_when_less_is_kept_from_it_and_only_then() {
+    for has_queue in [true, false] {
+        let mut scheduler = three_gpus();
+        scheduler.lease(Moment(1), &[(A, Bytes(200))]).unwrap();
+        let (runs, small) = (task_on_a(&mut scheduler, 300), task_on_a(&mut scheduler, 100));
+        scheduler.submit(Moment(1), runs, ()).unwrap();
+        start(&mut scheduler, Moment(1), A.0);
+        ask(&mut scheduler, 2, on_a(&[800]));
+        if has_queue {
+            scheduler.submit(Moment(3), small, ()).unwrap();
+            assert!(scheduler.take(Moment(3), A).is_none(), "800 are kept");
+        }
+        scheduler.drain_wakes();
+        ask(&mut scheduler, 4, GrantSpec::new(GrantOwner::Caller, vec![rung(&[(B, 100)])]));
+        assert!(!scheduler.drain_wakes().contains(A), "as much is kept as before");
+        ask(&mut scheduler, 5, with(Priority::High, on_a(&[900])));
+        assert_eq!(scheduler.ledger().kept(A), Bytes::ZERO, "it waits for the lease");
+        assert_eq!(scheduler.drain_wakes().contains(A), has_queue);
+        assert_eq!(scheduler.take(Moment(5), A).is_some(), has_queue);
+    }
+}
+
+#[test]
+fn a_grant_beside_which_a_task_before_it_just_fits_is_given() {
+    let mut scheduler = three_gpus();
+    let (runs, waits) = (task_on_a(&mut scheduler, 500), task_on_a(&mut scheduler, 800));
+    scheduler.submit(Moment(1), runs, ()).unwrap();
+    start(&mut scheduler, Moment(1), A.0);
+    scheduler.submit(Moment(2), waits, ()).unwrap();
+    ask(&mut scheduler, 3, on_a(&[200]));
+    assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
+}
+
+#[test]
+fn nothing_idle_goes_for_a_grant_that_fits_beside_it() {
+    let mut scheduler = three_gpus();
+    open_warm_session(&mut scheduler, 300);
+    let (_, discards) = scheduler.lease(Moment(4), &[(A, Bytes(700))]).unwrap();
+    assert!(discards.is_empty());
+    assert_eq!(promised(&scheduler)[0], 1_000);
+}
+
+/// Two wait for the first device: what is kept is the first one's.
+#[test]
+fn what_is_kept_is_for_the_first_who_waits() {
+    let mut scheduler = three_gpus();
+    let task = task_on_a(&mut scheduler, 300);
+    scheduler.submit(Moment(1), task, ()).unwrap();
+    start(&mut scheduler, Moment(1), A.0);
+    ask(&mut scheduler, 2, on_a(&[1_000]));
+    assert_eq!(scheduler.ledger().kept(A), Bytes(1_000), "all that there will be is enough");
+    ask(&mut scheduler, 3, on_a(&[100]));
+    assert_eq!(scheduler.ledger().kept(A), Bytes(1_000));
+}
+
+/// It did not fit where it was queued and goes to a device that was full until now; who waited for it need not wait.
+#[test]
+fn who_waited_for_a_task_that_moved_is_given_its_bytes() {
+    let mut scheduler = three_gpus();
+    let (runs, waits) = (task_on_a(&mut scheduler, 600), task_on_a(&mut scheduler, 700));
+    for device in [A, B] {
+        scheduler.teach(runs.workload, "gpu", device, 10, Nanos::millis(10));
+    }
+    let (lease, _) = scheduler.lease(Moment(1), &[(B, Bytes(900))]).unwrap();
+    scheduler.submit(Moment(1), runs, ()).unwrap();
+    start(&mut scheduler, Moment(1), A.0);
+    let devices = crate::DeviceSet::only(A).with(B);
+    let task = scheduler.submit(Moment(2), TaskSpec { devices, ..waits }, ()).unwrap();
+    assert!(scheduler.take(Moment(2), A).is_none());
+    ask(&mut scheduler, 3, on_a(&[400]));
+    scheduler.return_grant(Moment(4), lease);
+    assert!(heard(&mut scheduler).is_empty(), "the task that came first would not fit beside it");
+    assert!(scheduler.take(Moment(5), A).is_none());
+    assert_eq!(scheduler.queued(B).map(|(task, _)| task).collect::<Vec<_>>(), [task], "it moved");
+    assert_eq!(heard(&mut scheduler), ["grant 2 holds rung 0"]);
+}
+
+/// As before, but it goes where its answer is better.
+#[test]
+fn who_waited_for_a_task_that_rose_in_quality_is_given_its_bytes() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let half = crate::Quality::new(0.5);
+    let rung = |name, kind| Rung::new(name, Place::On(kind), Footprint::task(Bytes(550)));
+    let ladder = Ladder::from(vec![rung("full", DeviceKind::Gpu), rung("half", DeviceKind::Cpu).with_quality(half)]);
+    let task = TaskSpec { quality_min: half, ..spec(&mut scheduler, ladder) };
+    let runs = TaskSpec { devices: crate::DeviceSet::only(CPU), ladder: anywhere(400), ..task.clone() };
+    for (rung, device) in [("full", GPU), ("half", CPU), ("any", CPU)] {
+        scheduler.teach(task.workload, rung, device, 10, Nanos::millis(1));
+    }
+    let (lease, _) = scheduler.lease(Moment(1), &[(GPU, Bytes(800))]).unwrap();
+    scheduler.submit(Moment(1), runs, ()).unwrap();
+    start(&mut scheduler, Moment(1), CPU.0);
+    let task = scheduler.submit(Moment(2), task, ()).unwrap();
+    assert_eq!(scheduler.queued(CPU).map(|(task, _)| task).collect::<Vec<_>>(), [task]);
+    let waits = GrantSpec::new(GrantOwner::Caller, vec![self::rung(&[(CPU, 400)])]);
+    let waits = ask(&mut scheduler, 3, waits);
+    scheduler.return_grant(Moment(4), lease);
+    assert_eq!(phase(&scheduler, waits), Some(GrantPhase::Waiting));
+    assert!(scheduler.take(Moment(5), CPU).is_none());
+    assert_eq!(scheduler.queued(GPU).map(|(task, _)| task).collect::<Vec<_>>(), [task]);
+    assert_eq!(phase(&scheduler, waits), Some(GrantPhase::Held));
+}
+
+/// A value that nobody reads has its memory, and nothing runs that could give it back.
+#[test]
+fn who_waited_for_a_task_that_gave_up_is_given_its_bytes() {
+    let mut scheduler = three_gpus();
+    let kept = Rung::new("gpu", Place::On(DeviceKind::Gpu), Footprint::default()).with_value(Bytes(600));
+    let maker = TaskSpec { ladder: Ladder::from(vec![kept]), ..task_on_a(&mut scheduler, 1) };
+    let maker = TaskSpec { is_claimed: true, ..maker };
+    scheduler.submit(Moment(1), maker, ()).unwrap();
+    let run = start(&mut scheduler, Moment(1), A.0);
+    let (measured, moves) = (Measured { run: Nanos(1), ..Measured::default() }, Default::default());
+    let (fault, session, value, state) = (None, None, Some(()), None);
+    let outcome = crate::scheduler::BatchOutcome { done: 1, fault, session, measured, value, moves, state };
+    scheduler.settle_batch(Moment(1), run.run, outcome, |_| ());
+    assert_eq!(promised(&scheduler)[0], 600);
+    let waits = task_on_a(&mut scheduler, 700);
+    scheduler.submit(Moment(2), waits, ()).unwrap();
+    assert!(scheduler.take(Moment(2), A).is_none());
+    ask(&mut scheduler, 3, on_a(&[400]));
+    assert!(heard(&mut scheduler).is_empty(), "the task that came first would not fit beside it");
+    scheduler.tick(Moment(2) + scheduler.config().memory_wait_max);
+    assert_eq!(errors(&mut scheduler).len(), 1);
+    assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
+}
