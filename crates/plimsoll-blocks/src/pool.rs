@@ -43,6 +43,14 @@ impl Pool {
         PooledBytes { bytes, pool: Arc::downgrade(&self.0) }
     }
 
+    /// A buffer of so many bytes, of whatever value, to be overwritten: one that was as long before is not cleared.
+    pub fn take_filled(&self, bytes: usize) -> PooledBytes {
+        let found = if bytes < POOLED_MIN { None } else { self.idle(|idle| idle.take(bytes)) };
+        let mut filled = found.unwrap_or_default();
+        filled.resize(bytes, 0);
+        PooledBytes { bytes: filled, pool: Arc::downgrade(&self.0) }
+    }
+
     /// Makes a buffer of bytes that came from elsewhere.
     pub fn adopt(&self, bytes: Vec<u8>) -> PooledBytes {
         PooledBytes { bytes, pool: Arc::downgrade(&self.0) }
@@ -138,6 +146,14 @@ mod tests {
         let second = pool.take(90_000);
         assert_eq!((second.as_ptr(), second.len()), (address, 0));
         assert_ne!(pool.take(90_000).as_ptr(), address, "it is somebody's");
+    }
+
+    #[test]
+    fn a_filled_buffer_is_as_long_as_asked_for() {
+        let pool = Pool::default();
+        drop(pool.take_filled(100_000));
+        assert_eq!([60_000, 100_000, 40_000].map(|bytes| pool.take_filled(bytes).len()), [60_000, 100_000, 40_000]);
+        assert_eq!(pool.take(60_000).len(), 0);
     }
 
     #[test]

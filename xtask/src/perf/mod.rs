@@ -55,12 +55,11 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     let record = Record::new(&machine, &compared);
     let path = folder.join("record.json");
     record.write(&path)?;
-    if let Some(kept) = Record::kept()? {
-        verdicts.extend(judge::against_kept(&kept, &record, options.is_whole()));
-    }
     println!("\nrecorded in {}", path.display());
     if options.update {
         record.keep(options.is_whole())?;
+    } else {
+        verdicts.extend(judge::against_kept(&Record::kept()?, &record, options.is_whole()));
     }
     judge::sum_up(&verdicts)
 }

@@ -10,7 +10,7 @@ cargo xtask perf [OPTION...]    this revision against another, in turns, on this
 
   --base REV      the other revision; where this branch left main, or the one before, if not given
   --quick         the rows that take little time, in fewer rounds
-  --rows A,B      only rows whose names contain one of these: pack, score, frames, overhead, schedule
+  --rows A,B      only rows whose names contain one of these: pack, score, frames, array, overhead, schedule
   --rounds N      rounds of each row
   --update        keep what was measured as the baseline, xtask/perf.json
 
