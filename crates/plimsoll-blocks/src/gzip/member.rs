@@ -90,9 +90,10 @@ impl MemberPacker {
     }
 
     fn compressor_for(&mut self, raw: &[u8]) -> &mut Compressor {
-        match &mut self.harder {
-            Some(harder) if harder.suits(raw, &mut self.compressor) => harder.compressor(),
-            _ => &mut self.compressor,
+        let Some(harder) = &mut self.harder else { return &mut self.compressor };
+        match harder.suits(raw, &mut self.compressor) {
+            true => harder.compressor(),
+            false => &mut self.compressor,
         }
     }
 

@@ -1,11 +1,12 @@
 //! `plimsoll pack` and `unpack` beside zstd, pzstd, pigz, bgzip and libdeflate: ratio, speed, processor time and memory.
 //!
 //!     cargo bench -p plimsoll-cli --bench pack -- [--quick | --all] [--kinds text,binary] [--sizes 4096,16777216]
-//!         [--levels 1,3,9,19] [--gzip-levels 1,6,9] [--rounds 3]
+//!         [--levels 1,3,9,19 | none] [--gzip-levels 1,6,9 | none] [--rounds 3]
 //!
-//! Every side runs in a process of its own from file to file, one after the other, round by round; the least time and processor time of each
-//! count, and smaller files get more rounds. Every output is unpacked again and compared. `--all` adds 256 MiB at level 19,
-//! which takes an hour; `--quick` is text and noise of 1 MiB, at usual levels.
+//! Every side runs in a process of its own from file to file, one after the other, round by round; the least time and the
+//! least processor time of each count, and smaller files get more rounds. Every output is unpacked again and compared.
+//! `--all` adds 256 MiB at level 19, which takes an hour; `--quick` is text and noise of 1 MiB, at usual levels. On a busy
+//! machine only ratios, processor time and memory say something.
 //!
 //! | file | what it owns |
 //! |---|---|
