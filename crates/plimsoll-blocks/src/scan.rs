@@ -23,9 +23,9 @@ const PART: usize = 256 << 10;
 /// What a part of a zstd frame gives at the most, roughly.
 const PART_RAW: u64 = 4 << 20;
 /// Packed bytes of BGZF members that are unpacked by one task: enough that a task is worth its while.
-const BGZF_RUN: usize = 512 << 10;
-/// What they give at the most, roughly.
-const BGZF_RUN_RAW: usize = 4 << 20;
+const BGZF_RUN: usize = 256 << 10;
+/// What they give at the most, roughly: so much stays in a core's cache until it is written.
+const BGZF_RUN_RAW: usize = 1 << 20;
 /// Deflate makes no more than this of a byte.
 const DEFLATE_RATIO_MAX: u64 = 1032;
 /// Bytes that are read at once.
@@ -90,6 +90,8 @@ pub struct Part {
     pub at: u64,
     pub(crate) bytes: PooledBytes,
     pub(crate) kind: PartKind,
+    /// How far back it refers at the most, and so what it takes to unpack it.
+    pub(crate) window: u64,
     /// It begins a frame, or a run of members.
     pub is_first: bool,
     /// It ends it.
@@ -100,6 +102,11 @@ impl Part {
     /// Its bytes, packed.
     pub fn packed(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// How far back its frame or member refers at the most.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 }
 
@@ -140,6 +147,13 @@ struct Within {
     has_checksum: bool,
     ended: bool,
     said: Option<u64>,
+    window: u64,
+}
+
+impl Within {
+    fn new(began: u64, header: &frame::FrameHeader) -> Self {
+        Self { began, has_checksum: header.has_checksum, ended: false, said: header.content, window: header.window }
+    }
 }
 
 /// Frames since the last seek table, to be compared with the next.
@@ -273,20 +287,19 @@ impl<R: Read> Scanner<R> {
                         DamageError::Field("a filtered frame is too large to be one of ours"),
                     ));
                 }
-                self.within =
-                    Some(Within { began: at, has_checksum: header.has_checksum, ended: false, said: header.content });
+                self.within = Some(Within::new(at, &header));
                 return self.frame_part(Some(header.length));
             }
             self.source.walk_block(&mut walk, at)?;
         }
         let length = walk.length + if header.has_checksum { CHECKSUM } else { 0 };
         self.source.need(length, "a zstd frame")?;
-        self.frames.add(length as u64, header.content);
         let raw_max = header.content.map_or(walk.gives_max, |content| content.min(walk.gives_max));
         if header.content.is_some_and(|content| content > walk.gives_max) {
             let said = header.content.unwrap_or_default();
             return Err(UnpackError::damaged(at, DamageError::Length { said, got: walk.gives_max }));
         }
+        self.frames.add(length as u64, header.content);
         let bytes = self.source.take(length, &self.pool);
         let content = Content::Frame { raw: header.content };
         Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw_max as usize, filter: self.filter }))
@@ -307,14 +320,14 @@ impl<R: Read> Scanner<R> {
         }
         self.source.need(walk.length, "a zstd frame")?;
         within.ended = walk.ended;
-        let is_last = walk.ended;
+        let (is_last, window) = (walk.ended, within.window);
         let bytes = self.source.take(walk.length, &self.pool);
         if is_last {
             self.frames.add(self.source.at - within.began, within.said);
         } else {
             self.within = Some(within);
         }
-        Ok(Piece::Part(Part { at, bytes, kind: PartKind::Zstd, is_first: header.is_some(), is_last }))
+        Ok(Piece::Part(Part { at, bytes, kind: PartKind::Zstd, window, is_first: header.is_some(), is_last }))
     }
 
     /// Passes over a skippable frame, but for those that mean something to us.
@@ -405,7 +418,7 @@ impl<R: Read> Scanner<R> {
         let is_last = !self.source.has(length + 1)?;
         let bytes = self.source.take(length, &self.pool);
         self.over = is_last;
-        Ok(Piece::Part(Part { at, bytes, kind: PartKind::Gzip, is_first, is_last }))
+        Ok(Piece::Part(Part { at, bytes, kind: PartKind::Gzip, window: member::WINDOW, is_first, is_last }))
     }
 }
 

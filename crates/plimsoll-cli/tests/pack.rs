@@ -219,6 +219,17 @@ fn a_full_disk_and_a_reader_that_leaves_end_it() {
     assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
 }
 
+/// Who packs does not want to hear of it first of all.
+#[test]
+fn a_stderr_that_takes_nothing_ends_no_run() {
+    let folder = Folder::new();
+    folder.write("in", &sample(100_000));
+    for said in ["", "--stats", "--json"] {
+        folder.works(&format!("plimsoll pack --force {said} -o out.zst in 2> /dev/full && zstd -dqc out.zst | cmp - in"));
+        folder.works(&format!("plimsoll unpack --force {said} -o back out.zst 2> /dev/full && cmp back in"));
+    }
+}
+
 #[test]
 fn ranges_limits_and_tests() {
     let folder = Folder::new();

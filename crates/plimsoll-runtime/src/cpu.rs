@@ -4,6 +4,7 @@
 mod backend;
 mod device;
 mod identity;
+mod kernel_text;
 pub mod memory;
 
 pub use backend::CpuBackend;

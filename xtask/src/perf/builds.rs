@@ -16,7 +16,8 @@ pub(crate) struct Build {
 
 /// Both revisions.
 pub(crate) struct Sides {
-    pub(crate) base: Build,
+    /// `None` where this one is measured by itself, to be kept.
+    pub(crate) base: Option<Build>,
     pub(crate) this: Build,
     pub(crate) base_revision: String,
     pub(crate) this_revision: String,
@@ -45,6 +46,14 @@ impl Build {
 }
 
 impl Sides {
+    /// This revision alone.
+    pub(crate) fn this_alone(rows: &[&Row]) -> Result<Self, String> {
+        println!("==> building this revision");
+        let this = Build::of(&steps::root(), &steps::target(), rows)?;
+        let this_revision = this_revision(git(&["rev-parse", "HEAD"])?)?;
+        Ok(Self { base: None, this, base_revision: "none".to_owned(), this_revision })
+    }
+
     pub(crate) fn build(base: Option<&str>, folder: &Path, rows: &[&Row]) -> Result<Self, String> {
         let head = git(&["rev-parse", "HEAD"])?;
         let base = match base {
@@ -58,10 +67,13 @@ impl Sides {
         let base_target = folder.join("base-target");
         seed(&base_target)?;
         let base_build = Build::of(&source, &base_target, rows)?;
-        let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-        let this_revision = if is_clean { head } else { format!("{head} and changes") };
-        Ok(Self { base: base_build, this, base_revision: base, this_revision })
+        Ok(Self { base: Some(base_build), this, base_revision: base, this_revision: this_revision(head)? })
     }
+}
+
+fn this_revision(head: String) -> Result<String, String> {
+    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Ok(if is_clean { head } else { format!("{head} and changes") })
 }
 
 /// Where this branch left main; on main itself, the revision before.

@@ -214,6 +214,29 @@ pub(crate) const ALL: &[Row] = &[
         "{out}"
     ),
     runs!("frames/denoise", Input::Film(64), false, None, "frames", "--op", "denoise=bilateral", "{in}", "{out}"),
+    runs!(
+        "array/zstd-levels",
+        Input::Numeric(64),
+        true,
+        None,
+        "array",
+        "write",
+        "-q",
+        "--overwrite",
+        "--shape",
+        "0,512,512",
+        "--dtype",
+        "f32",
+        "--chunk",
+        "1,128,128",
+        "--shard",
+        "16,512,512",
+        "--levels",
+        "auto",
+        "-i",
+        "{in}",
+        "{out}.zarr"
+    ),
     overhead!("overhead/200us", true, OF_200_US),
     overhead!("overhead/20us", false, OF_20_US),
     schedule!("schedule/cholesky10/2+3", "cholesky10", "2", "3"),
@@ -245,6 +268,7 @@ pub(crate) fn features(rows: &[&Row]) -> Option<String> {
         Some("pack" | "unpack") => Some("pack"),
         Some("score") => Some("score"),
         Some("frames") => Some("frames"),
+        Some("array") => Some("array"),
         _ => None,
     };
     let mut features: Vec<&str> = rows.iter().filter_map(feature).collect();
@@ -258,7 +282,7 @@ mod tests {
 
     #[test]
     fn every_part_of_the_product_has_a_row_and_a_quick_one() {
-        for part in ["pack", "unpack", "score", "frames", "overhead", "schedule"] {
+        for part in ["pack", "unpack", "score", "frames", "array", "overhead", "schedule"] {
             let quick = ALL.iter().filter(|row| row.name.starts_with(part) && row.is_quick).count();
             assert!(quick > 0, "{part}");
         }
@@ -269,7 +293,7 @@ mod tests {
         let of = |words: &[&str]| features(&choose(&Options::parse(words).unwrap()).unwrap());
         assert_eq!(of(&[]), None);
         assert_eq!(of(&["--rows", "pack"]).as_deref(), Some("pack"));
-        assert_eq!(of(&["--quick"]).as_deref(), Some("pack,score,frames"));
+        assert_eq!(of(&["--quick"]).as_deref(), Some("pack,score,frames,array"));
         assert_eq!(of(&["--rows", "schedule"]).as_deref(), Some(""));
     }
 

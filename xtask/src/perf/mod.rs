@@ -42,7 +42,11 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     }
     let rows = matrix::choose(&options)?;
     let folder = folder()?;
-    let sides = Sides::build(options.base.as_deref(), &folder, &rows)?;
+    let sides = match options.update {
+        // What is kept are its own figures; another revision has no part in them.
+        true => Sides::this_alone(&rows)?,
+        false => Sides::build(options.base.as_deref(), &folder, &rows)?,
+    };
     let machine = Machine::here(&sides);
     println!("{machine}\n");
     let mut compared = Vec::new();
@@ -55,12 +59,13 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     let record = Record::new(&machine, &compared);
     let path = folder.join("record.json");
     record.write(&path)?;
-    if let Some(kept) = Record::kept()? {
-        verdicts.extend(judge::against_kept(&kept, &record, options.is_whole()));
-    }
     println!("\nrecorded in {}", path.display());
     if options.update {
+        // A row that is missing is told of, and the baseline stays as it was.
+        judge::sum_up(&verdicts)?;
         record.keep(options.is_whole())?;
+    } else {
+        verdicts.extend(judge::against_kept(&Record::kept()?, &record, options.is_whole()));
     }
     judge::sum_up(&verdicts)
 }

@@ -10,9 +10,9 @@ cargo xtask perf [OPTION...]    this revision against another, in turns, on this
 
   --base REV      the other revision; where this branch left main, or the one before, if not given
   --quick         the rows that take little time, in fewer rounds
-  --rows A,B      only rows whose names contain one of these: pack, score, frames, overhead, schedule
+  --rows A,B      only rows whose names contain one of these: pack, score, frames, array, overhead, schedule
   --rounds N      rounds of each row
-  --update        keep what was measured as the baseline, xtask/perf.json
+  --update        measure this revision alone and keep it as the baseline, xtask/perf.json
 
 Worse is: 4 % less throughput, 0.02 more overhead, a worse compression ratio, 10 % more memory, or a row that is missing.";
 
@@ -42,6 +42,9 @@ impl Options {
                 "--rounds" => options.rounds = count(&value()?)?,
                 unknown => return Err(format!("perf has no '{unknown}'; `cargo xtask perf --help` lists its options")),
             }
+        }
+        if options.update && !options.is_whole() {
+            return Err("--update keeps every row; leave out --quick and --rows".to_owned());
         }
         if options.rounds == 0 {
             options.rounds = if options.quick { ROUNDS_QUICK } else { ROUNDS };
@@ -80,6 +83,7 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused() {
         assert!(Options::parse(&["--bse"]).unwrap_err().contains("'--bse'"));
+        assert!(Options::parse(&["--update", "--quick"]).unwrap_err().contains("every row"));
         assert!(Options::parse(&["--base"]).unwrap_err().contains("needs a value"));
         assert!(Options::parse(&["--rounds", "0"]).unwrap_err().contains("1 to 1000"));
     }

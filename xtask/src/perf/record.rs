@@ -38,13 +38,17 @@ impl Record {
         self.write(&kept_path())
     }
 
-    /// The baseline, if there is one.
-    pub(crate) fn kept() -> Result<Option<Self>, String> {
-        let path = kept_path();
-        match fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text).map(Some).map_err(|line| format!("{}: '{line}' is no row", path.display())),
-            Err(_) => Ok(None),
-        }
+    /// The baseline.
+    pub(crate) fn kept() -> Result<Self, String> {
+        Self::read(&kept_path())
+    }
+
+    /// One that is gone would let every row go with it.
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            format!("the baseline {} cannot be read: {error}; `cargo xtask perf --update` makes one", path.display())
+        })?;
+        Self::parse(&text).map_err(|line| format!("{}: '{line}' is no row", path.display()))
     }
 
     fn to_json(&self) -> String {
@@ -95,6 +99,18 @@ mod tests {
         let record = Record { machine: vec![("cpu", "a \"fast\" one".to_owned())], values };
         assert_eq!(Record::parse(&record.to_json()).unwrap().values, record.values);
         assert!(Record::parse("{\"row\": \"a\"}").is_err());
+    }
+
+    #[test]
+    fn the_baseline_names_every_row_and_a_missing_one_is_told() {
+        let kept = Record::kept().unwrap();
+        for row in super::super::matrix::ALL {
+            for reads in row.reads {
+                assert!(kept.value(row.name, reads.figure()).is_some(), "{}: {}", row.name, reads.figure().name());
+            }
+        }
+        let gone = Record::read(Path::new("no-such-baseline.json")).unwrap_err();
+        assert!(gone.contains("--update"), "{gone}");
     }
 
     #[test]

@@ -63,11 +63,11 @@ impl<'a> Course<'a> {
     fn go(&mut self, sides: &Sides, rounds: usize) {
         for round in 0..rounds {
             let (base, this) = if round % 2 == 0 {
-                let base = self.side(&sides.base, "base");
+                let base = self.base(sides);
                 (base, self.side(&sides.this, "this"))
             } else {
                 let this = self.side(&sides.this, "this");
-                (self.side(&sides.base, "base"), this)
+                (self.base(sides), this)
             };
             let peer = self.peer.and_then(|peer| self.peer_figures(peer));
             self.add(base, this, peer);
@@ -90,6 +90,10 @@ impl<'a> Course<'a> {
                 values.extend(figures[at]);
             }
         }
+    }
+
+    fn base(&mut self, sides: &Sides) -> Option<Figures> {
+        self.side(sides.base.as_ref()?, "base")
     }
 
     /// The row's figures on one side; nothing if it cannot do it.

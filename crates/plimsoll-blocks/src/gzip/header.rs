@@ -9,6 +9,8 @@ pub(crate) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 pub(crate) const FIXED: usize = 10;
 /// Bytes of the trailer: checksum and length.
 pub(crate) const TRAILER: usize = 8;
+/// How far back a member refers at the most.
+pub(crate) const WINDOW: u64 = 32 << 10;
 /// Bytes of a header with its names and comments that we read. Who writes more means harm.
 pub(crate) const HEADER_MAX: usize = 256 << 10;
 /// The subfield in which our members say how large they are.

@@ -9,6 +9,8 @@ use crate::error::{DamageError, UnpackError};
 
 /// Window of every deflate stream, as a power of two.
 const WINDOW_BITS: u8 = 15;
+/// Bytes that are asked of the library at once: room for them is cleared first, and that stays in the nearest caches.
+const STEP: usize = 128 << 10;
 
 /// A file of members on its way through. It is fed by [`MemberStream::feed`].
 pub(crate) struct MemberStream {
@@ -98,7 +100,7 @@ impl MemberStream {
 
     fn body(&mut self, bytes: &[u8], room: usize, into: &mut Vec<u8>) -> Result<usize, UnpackError> {
         let start = into.len();
-        into.resize(room, 0);
+        into.resize(room.min(start + STEP), 0);
         let (read, written) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(bytes, &mut into[start..], InflateFlush::NoFlush);
         let took = (self.inflate.total_in() - read) as usize;

@@ -20,7 +20,7 @@ pub use code::{CodeFrameWork, CodeMemberWork};
 pub use filter::FilterWork;
 pub use find::{FindWork, Found};
 pub use pack::PackWork;
-pub use stream::{PartWork, Unpacked};
+pub use stream::{PartWork, SMALL_WINDOW, Unpacked};
 pub use unpack::UnpackWork;
 
 use std::sync::Arc;

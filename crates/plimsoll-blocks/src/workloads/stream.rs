@@ -18,6 +18,9 @@ use crate::zstd::codec::{FrameUnpacker, WINDOW_LOG_MAX};
 /// What one task gives at the most.
 pub(super) const ROOM: usize = 2 << 20;
 
+/// What levels up to 19 of zstd refer back at the most, and more than gzip does.
+pub const SMALL_WINDOW: u64 = 8 << 20;
+
 /// Unpacks parts.
 pub struct PartWork {
     pool: Pool,
@@ -34,11 +37,19 @@ pub struct Unpacked {
 }
 
 impl PartWork {
-    /// Unpacks into buffers of this pool.
+    /// Unpacks parts of whatever window into buffers of this pool. The window is the file's choice; promised is the largest
+    /// that is taken.
     pub fn new(pool: &Pool) -> Self {
-        // The window is the file's choice; this is the largest that is taken.
-        let footprint =
-            Footprint { session: Bytes(1 << WINDOW_LOG_MAX), task: Bytes(ROOM as u64), reference: Bytes::ZERO };
+        Self::of_window(pool, 1 << WINDOW_LOG_MAX)
+    }
+
+    /// The same for parts whose window is at most [`SMALL_WINDOW`], as nearly all are.
+    pub fn of_small_windows(pool: &Pool) -> Self {
+        Self::of_window(pool, SMALL_WINDOW + (1 << 20))
+    }
+
+    fn of_window(pool: &Pool, session: u64) -> Self {
+        let footprint = Footprint { session: Bytes(session), task: Bytes(ROOM as u64), reference: Bytes::ZERO };
         let ladder = Ladder::from(vec![Rung::new("cpu", Place::On(DeviceKind::Cpu), footprint)]);
         Self { pool: pool.clone(), ladder }
     }

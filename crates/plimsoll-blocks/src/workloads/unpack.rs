@@ -63,17 +63,22 @@ impl Session<UnpackWork> for UnpackSession {
 
 impl UnpackSession {
     fn unpack(&mut self, piece: &Whole) -> Result<PooledBytes, UnpackError> {
-        let mut out = self.pool.take(piece.raw_max);
-        match &piece.content {
+        let out = match &piece.content {
             Content::Frame { raw } => {
+                let mut out = self.pool.take(piece.raw_max);
                 self.frames.whole(&piece.bytes, piece.at, piece.raw_max, out.vec_mut())?;
                 let got = out.len() as u64;
                 if let Some(said) = raw.filter(|said| *said != got) {
                     return Err(UnpackError::damaged(piece.at, DamageError::Length { said, got }));
                 }
+                out
             }
-            Content::Members(places) => self.members(piece, places, out.filled_to(piece.raw_max))?,
-        }
+            Content::Members(places) => {
+                let mut out = self.pool.take_filled(piece.raw_max);
+                self.members(piece, places, out.vec_mut())?;
+                out
+            }
+        };
         Ok(match piece.filter {
             None => out,
             Some(filter) => self.pool.adopt(filter.undo(&out)),

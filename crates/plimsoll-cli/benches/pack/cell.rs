@@ -5,10 +5,7 @@ use std::path::Path;
 
 use crate::process::{self, Measured};
 use crate::sides::Side;
-use crate::summary::{Cell, Summary};
-
-/// Processor time is counted in steps of 10 ms: less than this many of them is no figure.
-const CPU_SECONDS_MIN: f64 = 0.05;
+use crate::summary::{Cell, Summary, What};
 
 /// Where it is measured, and with what.
 pub(crate) struct Place<'a> {
@@ -46,8 +43,8 @@ pub(crate) fn measure(place: &Place<'_>, level: i32, sides: &[Side], rounds: usi
 impl Best {
     fn round(&mut self, place: &Place<'_>, side: &Side, level: i32) {
         let (packed, back) = (place.folder.join("packed"), place.folder.join("back"));
-        keep_best(&mut self.pack, process::measure(side.pack(place.input, &packed, level)));
-        keep_best(&mut self.unpack, process::measure(side.unpack(&packed, &back)));
+        Measured::best(&mut self.pack, process::measure(side.pack(place.input, &packed, level)));
+        Measured::best(&mut self.unpack, process::measure(side.unpack(&packed, &back)));
         assert!(is_same(&back, place.input), "{} gives other bytes", side.name);
         self.packed = fs::metadata(&packed).map_or(1, |file| file.len());
     }
@@ -60,18 +57,14 @@ impl Best {
         let (Some(pack), Some(unpack)) = (&self.pack, &self.unpack) else { return };
         let mb = place.size as f64 / 1e6;
         let mib = |measured: &Measured| measured.peak_bytes as f64 / f64::from(1 << 20);
-        let per_cpu = |measured: &Measured| match measured.cpu_seconds {
-            seconds if seconds < CPU_SECONDS_MIN => "-".to_owned(),
-            seconds => format!("{:.1}", mb / seconds),
-        };
         println!(
-            "  {name:<14} {:>9.3} {:>10.1} {:>10} {:>9.1} {:>12.1} {:>10} {:>9.1}",
+            "  {name:<14} {:>9.3} {:>10.1} {:>10.1} {:>9.1} {:>12.1} {:>10.1} {:>9.1}",
             self.ratio(place.size),
             mb / pack.seconds,
-            per_cpu(pack),
+            mb / pack.cpu_seconds,
             mib(pack),
             mb / unpack.seconds,
-            per_cpu(unpack),
+            mb / unpack.cpu_seconds,
             mib(unpack)
         );
     }
@@ -79,17 +72,14 @@ impl Best {
     fn add(&self, place: &Place<'_>, name: &'static str, level: i32, summary: &mut Summary) {
         let (Some(pack), Some(unpack)) = (&self.pack, &self.unpack) else { return };
         let cell = Cell { kind: place.kind, size: place.size, level };
-        let speed = |measured: &Measured| place.size as f64 / 1e6 / measured.seconds;
-        summary.add(name, cell, "ratio", self.ratio(place.size));
-        summary.add(name, cell, "pack speed", speed(pack));
-        summary.add(name, cell, "unpack speed", speed(unpack));
-    }
-}
-
-/// The quicker of the two.
-pub(crate) fn keep_best(best: &mut Option<Measured>, measured: Measured) {
-    if best.as_ref().is_none_or(|best| measured.seconds < best.seconds) {
-        *best = Some(measured);
+        let mb = place.size as f64 / 1e6;
+        summary.add(name, cell, What::Ratio, self.ratio(place.size));
+        summary.add(name, cell, What::Pack, mb / pack.seconds);
+        summary.add(name, cell, What::PackCpu, mb / pack.cpu_seconds);
+        summary.add(name, cell, What::Unpack, mb / unpack.seconds);
+        summary.add(name, cell, What::UnpackCpu, mb / unpack.cpu_seconds);
+        // Less is better: turned round, more is.
+        summary.add(name, cell, What::PackPeak, 1.0 / pack.peak_bytes.max(1) as f64);
     }
 }
 

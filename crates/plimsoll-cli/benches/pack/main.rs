@@ -1,11 +1,12 @@
 //! `plimsoll pack` and `unpack` beside zstd, pzstd, pigz, bgzip and libdeflate: ratio, speed, processor time and memory.
 //!
 //!     cargo bench -p plimsoll-cli --bench pack -- [--quick | --all] [--kinds text,binary] [--sizes 4096,16777216]
-//!         [--levels 1,3,9,19] [--gzip-levels 1,6,9] [--rounds 3]
+//!         [--levels 1,3,9,19 | none] [--gzip-levels 1,6,9 | none] [--rounds 3]
 //!
-//! Every side runs in a process of its own from file to file, one after the other, round by round; the best round of each
-//! counts, and smaller files get more rounds. Every output is unpacked again and compared. `--all` adds 256 MiB at level 19,
-//! which takes an hour; `--quick` is text and noise of 1 MiB, at usual levels.
+//! Every side runs in a process of its own from file to file, one after the other, round by round; the least time and the
+//! least processor time of each count, and smaller files get more rounds. Every output is unpacked again and compared.
+//! `--all` adds 256 MiB at level 19, which takes an hour; `--quick` is text and noise of 1 MiB, at usual levels. On a busy
+//! machine only ratios, processor time and memory say something.
 //!
 //! | file | what it owns |
 //! |---|---|
@@ -14,16 +15,20 @@
 //! | `sides.rs` | how each program is called |
 //! | `libdeflate.rs` | libdeflate as a program |
 //! | `cell.rs` | one input at one level on every side |
-//! | `foreign.rs` | files of other programs, unpacked by us and by them |
+//! | `readers.rs` | files of every program, unpacked by us and by the stock tool |
 //! | `process.rs` | a process to its end |
 //! | `summary.rs` | geometric means and worst rows |
+//! | `goals.rs` | what was aimed at, where it is missed, and why |
+//! | `overhead.rs` | what the scheduler itself takes |
 
 mod cell;
 mod corpus;
-mod foreign;
+mod goals;
 mod libdeflate;
 mod options;
+mod overhead;
 mod process;
+mod readers;
 mod sides;
 mod summary;
 
@@ -50,8 +55,10 @@ fn main() {
                     cell::measure(&place, *level, sides, options.rounds(*size), &mut summary);
                 }
             }
-            foreign::measure(&place, options.rounds(*size), &mut summary);
+            readers::measure(&place, options.rounds(*size), &mut summary);
         }
     }
     summary.print();
+    goals::print(&summary);
+    overhead::measure(folder.path(), &options);
 }

@@ -21,7 +21,7 @@ impl Options {
         let list = |flag: &str, quick: &str, usual: &str| -> Vec<String> {
             let usual = if has("--quick") { quick } else { usual };
             let text = value(flag).map_or(usual, |text| text.as_str());
-            text.split(',').map(str::to_owned).collect()
+            text.split(',').filter(|part| *part != "none").map(str::to_owned).collect()
         };
         let levels = |flag, quick, usual| list(flag, quick, usual).iter().map(|text| number(text) as i32).collect();
         Self {

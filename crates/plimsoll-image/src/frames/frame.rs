@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::format::{Colour, Format, FormatError};
+use super::spare;
 use crate::image::{Image, MakeImageError, Samples};
 
 /// A frame.
@@ -23,7 +24,17 @@ use crate::image::{Image, MakeImageError, Samples};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     format: Format,
-    bytes: Arc<Vec<u8>>,
+    bytes: Arc<Owned>,
+}
+
+/// Bytes whose memory another frame may have afterwards.
+#[derive(PartialEq, Eq)]
+struct Owned(Vec<u8>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        spare::leave(std::mem::take(&mut self.0));
+    }
 }
 
 /// Why there is no such frame.
@@ -58,7 +69,7 @@ impl Frame {
         if bytes.len() != format.frame_bytes() {
             return Err(MakeFrameError::Bytes { format, got: bytes.len() });
         }
-        Ok(Self { format, bytes: Arc::new(bytes) })
+        Ok(Self { format, bytes: Arc::new(Owned(bytes)) })
     }
 
     /// The same samples, without a copy, as those of another format.
@@ -66,9 +77,9 @@ impl Frame {
     /// # Errors
     /// As [`Frame::new`].
     pub(crate) fn with_format(&self, format: Format) -> Result<Self, MakeFrameError> {
-        match self.bytes.len() == format.frame_bytes() {
+        match self.bytes().len() == format.frame_bytes() {
             true => Ok(Self { format, bytes: Arc::clone(&self.bytes) }),
-            false => Err(MakeFrameError::Bytes { format, got: self.bytes.len() }),
+            false => Err(MakeFrameError::Bytes { format, got: self.bytes().len() }),
         }
     }
 
@@ -79,12 +90,15 @@ impl Frame {
 
     /// Its samples, as in a raw stream.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes.0
     }
 
     /// Its samples; without a copy if nobody else holds the frame.
     pub fn into_bytes(self) -> Vec<u8> {
-        Arc::try_unwrap(self.bytes).unwrap_or_else(|shared| shared.to_vec())
+        match Arc::try_unwrap(self.bytes) {
+            Ok(mut own) => std::mem::take(&mut own.0),
+            Err(shared) => shared.0.clone(),
+        }
     }
 
     /// The frame of an image: RGB of 8 bits, or of 16 for images that hold more.

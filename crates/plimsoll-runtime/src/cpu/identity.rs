@@ -5,6 +5,8 @@ use std::fs;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::kernel_text;
+
 /// What tells one processor model from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuIdentity {
@@ -14,10 +16,18 @@ pub(super) struct CpuIdentity {
 
 impl CpuIdentity {
     pub(super) fn of_this_machine() -> Self {
-        fs::read_to_string("/proc/cpuinfo")
-            .ok()
-            .and_then(|text| Self::parse(&text))
+        let of_first = || Self::of_first_processor(&kernel_text::first("/proc/cpuinfo")?);
+        let of_all = || Self::parse(&fs::read_to_string("/proc/cpuinfo").ok()?);
+        of_first()
+            .or_else(of_all)
             .unwrap_or_else(|| Self { brand: format!("{} processor", std::env::consts::ARCH), features: String::new() })
+    }
+
+    /// Reads the beginning of the file, if it tells all of a processor on x86: the kernel takes its time for each of them,
+    /// and a machine may have hundreds.
+    fn of_first_processor(text: &str) -> Option<Self> {
+        let (first, _) = text.split_once("\n\n")?;
+        (first.contains("model name") && first.contains("flags")).then(|| Self::parse(first))?
     }
 
     /// Reads the first processor of `/proc/cpuinfo`. Lines have other names on x86 and ARM.
@@ -52,6 +62,13 @@ impl CpuIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_processor_is_enough_where_it_says_all() {
+        assert_eq!(CpuIdentity::of_first_processor(X86), CpuIdentity::parse(X86));
+        assert_eq!(CpuIdentity::of_first_processor(ARM), None, "its name may stand at the end");
+        assert_eq!(CpuIdentity::of_first_processor("model name: a\nflags: b"), None, "cut off");
+    }
 
     const X86: &str = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t\t: 207\nmodel name\t: Intel(R) Xeon(R) Processor\n\
                        flags\t\t: fpu vme avx2\nbugs\t\t: its\n\nprocessor\t: 1\nmodel name\t: other\n";

@@ -3,10 +3,11 @@
 //! allocated it.
 //! Invariant: free <= capacity, and no figure is above what the tightest control group on the way up allows.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Bytes;
+
+use super::kernel_text;
 
 /// The system's memory at one moment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -24,26 +25,28 @@ const ASSUMED: SystemMemory = SystemMemory { capacity: Bytes::gib(4), free: Byte
 
 /// Reads the system's memory now.
 pub fn read() -> SystemMemory {
-    let Some(whole) = fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_meminfo(&text)) else {
+    let text = kernel_text::whole;
+    let Some(whole) = text("/proc/meminfo").and_then(|text| parse_meminfo(&text)) else {
         return ASSUMED;
     };
-    let groups = fs::read_to_string("/proc/self/cgroup").map(|text| parse_cgroup(&text)).unwrap_or_default();
-    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let address_space = address_space(&text("/proc/self/limits"), &text("/proc/self/status"));
+    let groups = text("/proc/self/cgroup").map(|text| parse_cgroup(&text)).unwrap_or_default();
+    let limits = text("/proc/self/limits").unwrap_or_default();
+    let address_space = address_space(&limits, || text("/proc/self/status"));
     combine(whole, groups.iter().flat_map(Membership::levels).chain(address_space))
 }
 
-/// What `ulimit -v` leaves: beyond it nothing can be allocated, however much memory there is.
-fn address_space(limits: &str, status: &str) -> Option<Level> {
+/// What `ulimit -v` leaves: beyond it nothing can be allocated, however much memory there is. Mostly there is no limit,
+/// and what is used of it need not be asked for.
+fn address_space(limits: &str, status: impl FnOnce() -> Option<String>) -> Option<Level> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     let limit = line.split_whitespace().next()?.parse().ok()?;
-    Some(Level { limit: Bytes(limit), used: field(status, "VmSize")? })
+    Some(Level { limit: Bytes(limit), used: field(&status()?, "VmSize")? })
 }
 
 /// What this process has in memory that belongs to no file: its heap and stacks, and the CPU backend's buffers. `None`
 /// where the system does not tell.
 pub fn resident() -> Option<Bytes> {
-    fs::read_to_string("/proc/self/status").ok().and_then(|text| field(&text, "RssAnon"))
+    kernel_text::whole("/proc/self/status").and_then(|text| field(&text, "RssAnon"))
 }
 
 /// `MemTotal` and `MemAvailable` of `/proc/meminfo`.
@@ -121,16 +124,22 @@ impl Generation {
             Self::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
             Self::V2 => ("memory.max", "memory.current", "inactive_file"),
         };
-        let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
-        parse_level(&text(limit)?, &text(used)?, &text("memory.stat").unwrap_or_default(), cache)
+        let text = |name: &str| kernel_text::whole(folder.join(name).to_str()?);
+        // Most groups set none; what they use is not asked for then.
+        let limit = parse_limit(&text(limit)?)?;
+        parse_level(limit, &text(used)?, &text("memory.stat").unwrap_or_default(), cache)
     }
 }
 
-/// One level from the texts of its files; none if it sets no limit.
-fn parse_level(limit: &str, used: &str, stat: &str, cache: &str) -> Option<Level> {
+/// The limit that a group sets; none if it sets none.
+fn parse_limit(limit: &str) -> Option<u64> {
     // v2 says `max` where there is no limit; v1 a page-rounded i64::MAX.
     const NO_LIMIT: u64 = 1 << 62;
-    let limit = limit.trim().parse().ok().filter(|&limit| limit < NO_LIMIT)?;
+    limit.trim().parse().ok().filter(|&limit| limit < NO_LIMIT)
+}
+
+/// One level from its limit and the texts of its other files.
+fn parse_level(limit: u64, used: &str, stat: &str, cache: &str) -> Option<Level> {
     let used: u64 = used.trim().parse().ok()?;
     let reclaimable = stat
         .lines()
@@ -187,14 +196,14 @@ mod tests {
 
     #[test]
     fn no_limit_is_no_level() {
-        assert_eq!(parse_level("max\n", "5\n", "", "inactive_file"), None);
-        assert_eq!(parse_level("9223372036854771712\n", "5\n", "", "total_inactive_file"), None);
-        assert_eq!(parse_level("nonsense", "5", "", "inactive_file"), None);
+        assert_eq!(["max\n", "9223372036854771712\n", "nonsense"].map(parse_limit), [None; 3]);
+        assert_eq!(parse_limit("1000\n"), Some(1000));
+        assert_eq!(parse_level(1000, "much", "", "inactive_file"), None);
     }
 
     #[test]
     fn page_cache_counts_as_free() {
-        let level = parse_level("1000\n", "800\n", "anon 100\ninactive_file 300\n", "inactive_file").unwrap();
+        let level = parse_level(1000, "800\n", "anon 100\ninactive_file 300\n", "inactive_file").unwrap();
         assert_eq!(level, Level { limit: Bytes(1000), used: Bytes(500) });
     }
 
@@ -223,11 +232,11 @@ mod tests {
                 "Limit                     Soft Limit   Hard Limit   Units\nMax address space         {limit}   unlimited   bytes\n"
             )
         };
-        let status = "VmSize:\t    2000 kB\nVmRSS:\t 1 kB\n";
+        let status = || Some("VmSize:\t    2000 kB\nVmRSS:\t 1 kB\n".to_owned());
         let level = address_space(&limits("1073741824"), status);
         assert_eq!(level, Some(Level { limit: Bytes::gib(1), used: Bytes::kib(2_000) }));
         assert_eq!(address_space(&limits("unlimited"), status), None);
-        assert_eq!(address_space("", ""), None);
+        assert_eq!(address_space("", || unreachable!("nobody asks what is used of no limit")), None);
     }
 
     #[cfg(target_os = "linux")]

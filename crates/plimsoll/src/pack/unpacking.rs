@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use plimsoll_blocks::UnpackError;
 use plimsoll_blocks::pool::{Pool, PooledBytes};
 use plimsoll_blocks::scan::{Part, Piece, Scanner, Whole};
-use plimsoll_blocks::workloads::{PartWork, UnpackWork, Unpacked};
+use plimsoll_blocks::workloads::{PartWork, SMALL_WINDOW, UnpackWork, Unpacked};
 use plimsoll_core::Bytes;
 use plimsoll_runtime::{Held, Orchestrator, Registered, RunError, SubmitError, Task, Ticket};
 
@@ -45,6 +45,7 @@ pub(super) fn unpack<R: Read + Send + 'static>(
         orchestrator,
         whole: orchestrator.register(UnpackWork::new(pool)),
         parts: orchestrator.register(PartWork::new(pool)),
+        small_parts: orchestrator.register(PartWork::of_small_windows(pool)),
         input: Some(Intake::start("plimsoll-unpack-in", pieces)),
         waiting: None,
         under_way: VecDeque::new(),
@@ -156,6 +157,8 @@ struct Unpacking<'a> {
     orchestrator: &'a Orchestrator,
     whole: Registered<UnpackWork>,
     parts: Registered<PartWork>,
+    /// Of files that refer back no further than is usual.
+    small_parts: Registered<PartWork>,
     /// `None` once it has nothing more to give.
     input: Option<Intake<Piece, UnpackError>>,
     /// A piece for which there is no room yet.
@@ -272,7 +275,8 @@ impl Unpacking<'_> {
 
     fn submit_part(&mut self, part: Part) -> Result<(), PackError> {
         if part.is_first {
-            let held = self.orchestrator.hold(&self.parts);
+            let parts = if part.window() <= SMALL_WINDOW { &self.small_parts } else { &self.parts };
+            let held = self.orchestrator.hold(parts);
             self.stream = Some(Stream { held, under_way: 0, has_more: false, is_whole: false });
         }
         let packed = part.packed() as u64;

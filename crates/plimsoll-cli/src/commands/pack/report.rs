@@ -106,11 +106,11 @@ impl Report {
     /// Beside the data, which may go to stdout.
     pub(super) fn print(&self, common: &Common) -> Ended {
         if common.json {
-            eprintln!("{}", serde_json::to_string(self).map_err(Stop::failed)?);
+            output::aside(serde_json::to_string(self).map_err(Stop::failed)?);
             return Ok(());
         }
         if !common.quiet {
-            anstream::eprintln!("{}", self.line());
+            output::aside(output::clean(self.line()));
         }
         if common.stats {
             self.print_tables();
@@ -132,10 +132,10 @@ impl Report {
     fn print_tables(&self) {
         if let Some(RecipeFields { format, level, method, block_bytes, .. }) = &self.recipe {
             let block = Bytes(*block_bytes as u64);
-            eprintln!(
+            output::aside(format_args!(
                 "{format} level {level}, method {method}, {} blocks of {block}, {} retries",
                 self.blocks, self.retries
-            );
+            ));
         }
         if let Some(time) = &self.time {
             let all = self.elapsed_seconds * time.slots as f64;
@@ -150,11 +150,11 @@ impl Report {
             ] {
                 table.add_row([Cell::new(what), Cell::new(format!("{seconds:.3}")), Cell::new(share(seconds))]);
             }
-            table.lines().for_each(|line| anstream::eprintln!("{}", line.trim_end()));
-            eprintln!(
+            table.lines().for_each(|line| output::aside(line.trim_end()));
+            output::aside(format_args!(
                 "tasks waited {:.3} s in all for a slot; {} refusals; {} batches of {:.1} tasks, at most {}",
                 time.queue_wait_seconds, time.refusals, time.batches, time.batch_mean, time.batch_max
-            );
+            ));
         }
         let mut table = output::table(&[
             ("DEVICE", Left),
@@ -177,7 +177,7 @@ impl Report {
                 Cell::new(span(rung.queue_wait_p50_ms)),
             ]);
         }
-        table.lines().for_each(|line| anstream::eprintln!("{}", line.trim_end()));
+        table.lines().for_each(|line| output::aside(line.trim_end()));
     }
 }
 

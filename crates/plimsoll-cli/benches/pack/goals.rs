@@ -1,0 +1,80 @@
+//! What was aimed at, and where it is missed, with the reason.
+
+use crate::summary::{Cell, Summary, What, mean, worst};
+
+/// Ours by a peer's is to be at least so much in every cell that it holds for.
+struct Goal {
+    says: &'static str,
+    ours: &'static str,
+    peer: &'static str,
+    what: What,
+    holds: fn(&Cell) -> bool,
+    least: f64,
+    /// Why cells are below, where they are.
+    reason: &'static str,
+}
+
+const ALL: fn(&Cell) -> bool = |_| true;
+const SMALL: fn(&Cell) -> bool = |cell| cell.size <= 64 << 10;
+const LARGER: fn(&Cell) -> bool = |cell| cell.size > 64 << 10;
+const MIDDLE: fn(&Cell) -> bool = |cell| (2 << 20..=16 << 20).contains(&cell.size);
+
+const fn goal(says: &'static str, sides: (&'static str, &'static str), what: What, least: f64) -> Goal {
+    Goal { says, ours: sides.0, peer: sides.1, what, holds: ALL, least, reason: "" }
+}
+
+const fn of(holds: fn(&Cell) -> bool, goal: Goal) -> Goal {
+    Goal { holds, ..goal }
+}
+
+const fn because(reason: &'static str, goal: Goal) -> Goal {
+    Goal { reason, ..goal }
+}
+
+const START: &str = "our program is 29 MB with 32,000 relocations, and its scheduler starts six threads: about a millisecond more";
+const WHOLE: &str = "a frame is unpacked whole and checked before anything of it is written, in memory of its own; stock tools \
+     write what they have from one small buffer, and find damage later";
+const ONE_FRAME: &str = "one frame, which nothing can be unpacked beside; it is held whole until its checksum was right";
+const LITTLE: &str = "what repeats becomes a few KB, of which the beginning of a second frame or member is a part";
+
+const ZSTD: (&str, &str) = ("plimsoll", "zstd -T0");
+const PZSTD: (&str, &str) = ("plimsoll", "pzstd");
+const PIGZ: (&str, &str) = ("plimsoll gzip", "pigz");
+const STOCK: (&str, &str) = ("plimsoll", "stock");
+
+const GOALS: &[Goal] = &[
+    because(LITTLE, goal("gzip packs better than pigz", PIGZ, What::Ratio, 1.0)),
+    of(LARGER, goal("gzip packs faster than pigz", PIGZ, What::Pack, 1.0)),
+    because(LITTLE, goal("zstd within 1 % of zstd -T0's ratio", ZSTD, What::Ratio, 0.99)),
+    because(START, of(LARGER, goal("zstd as fast as zstd -T0", ZSTD, What::Pack, 1.0))),
+    of(MIDDLE, goal("the same from 2 to 16 MiB", ZSTD, What::Pack, 1.0)),
+    because(LITTLE, of(LARGER, goal("zstd within 1 % of pzstd's ratio", PZSTD, What::Ratio, 0.99))),
+    because(START, of(LARGER, goal("zstd as fast as pzstd", PZSTD, What::Pack, 1.0))),
+    because(WHOLE, of(LARGER, goal("our zstd files, 1.6 x zstd -d", STOCK, What::FileOf("plimsoll"), 1.6))),
+    because(ONE_FRAME, of(LARGER, goal("files of zstd as fast as zstd -d", STOCK, What::FileOf("zstd -T0"), 1.0))),
+    because(WHOLE, of(LARGER, goal("files of pzstd as fast as pzstd -d", STOCK, What::FileOf("pzstd"), 1.0))),
+    because(START, of(LARGER, goal("files of gzip as fast as gzip -d", STOCK, What::FileOf("gzip"), 1.0))),
+    because(START, of(LARGER, goal("files of pigz as fast as pigz -d", STOCK, What::FileOf("pigz"), 1.0))),
+    because(WHOLE, of(LARGER, goal("files of bgzip as fast as bgzip -d", STOCK, What::FileOf("bgzip"), 1.0))),
+    because(START, of(SMALL, goal("4 KiB: no more time than zstd", ZSTD, What::Pack, 1.0))),
+    because(START, of(SMALL, goal("4 KiB: no more processor time than zstd", ZSTD, What::PackCpu, 1.0))),
+    because(START, of(SMALL, goal("4 KiB unpacked: no more than zstd", ZSTD, What::Unpack, 1.0))),
+    because(START, of(SMALL, goal("4 KiB: no more time than pigz", PIGZ, What::Pack, 1.0))),
+];
+
+pub(crate) fn print(summary: &Summary) {
+    println!("\n{:<42} {:>5} {:>8} {:>6} {:>6}  WORST", "GOAL", "AIM", "MEAN", "CELLS", "BELOW");
+    for goal in GOALS {
+        let mut shares = summary.shares(goal.ours, goal.peer, goal.what);
+        shares.retain(|(_, cell)| (goal.holds)(cell));
+        if shares.is_empty() {
+            continue;
+        }
+        let below = shares.iter().filter(|(share, _)| *share < goal.least).count();
+        let (says, least, mean, worst) = (goal.says, goal.least, mean(&shares), worst(&shares));
+        println!("{says:<42} {least:>5.2} {mean:>7.3}x {:>6} {below:>6}  {worst}", shares.len());
+        if below > 0 && !goal.reason.is_empty() {
+            println!("    {}", goal.reason);
+        }
+    }
+}
