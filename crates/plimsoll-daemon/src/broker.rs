@@ -30,8 +30,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use adopt::{StoredLease, StoredOwner};
-pub use engines::EngineView;
 pub use ask::Asker;
+pub use engines::EngineView;
 use ladder::Offer;
 use plimsoll_core::scheduler::{Config, Host, Scheduler};
 use plimsoll_core::sharing::Sharing;

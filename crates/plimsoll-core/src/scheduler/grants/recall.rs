@@ -124,7 +124,7 @@ impl<H: Host> Scheduler<H> {
             (device, bytes + lasting - (line + self.coming_back(device)))
         });
         let missing = missing.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
-        self.recall_missing(now, priority, missing)
+        self.recall_missing(now, asker, missing)
     }
 
     /// Others want bytes that were allotted to us: less urgent holders step down until what lasts fits under the line
@@ -136,14 +136,11 @@ impl<H: Host> Scheduler<H> {
         priority: Priority,
     ) -> bool {
         let missing = self.ledger.lasting(device) - (self.ledger.line(device) + self.coming_back(device));
-        self.recall_missing(
-            now,
-            priority,
-            [(device, missing)].into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),
-        )
+        let missing = [(device, missing)].into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
+        self.recall_missing(now, Asker::Waiter { priority, spares_batches: true }, missing)
     }
 
-    fn recall_missing(&mut self, now: Moment, priority: Priority, missing: Portions) -> bool {
+    fn recall_missing(&mut self, now: Moment, asker: Asker, missing: Portions) -> bool {
         if missing.is_empty() {
             return true;
         }

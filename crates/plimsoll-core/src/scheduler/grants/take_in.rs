@@ -60,8 +60,7 @@ impl<H: Host> Scheduler<H> {
     /// All grants of a program are over, and `promised` of what it uses is about to be promised again.
     fn forget_grants_of(&mut self, now: Moment, device: DeviceId, program: u64, promised: Bytes) {
         let owner = GrantOwner::Program(program);
-        let was_counted =
-            self.grants.outsiders[device.index()].granted_in_use().min(self.promised_to(owner, device));
+        let was_counted = self.grants.outsiders[device.index()].granted_in_use().min(self.promised_to(owner, device));
         let ids: Vec<GrantId> = self.those(|grant| grant.spec.owner == owner && grant.phase != GrantPhase::Waiting);
         for id in ids {
             while let Some(at) = self.grants.receding.iter().position(|each| each.grant == id) {

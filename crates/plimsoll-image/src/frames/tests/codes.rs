@@ -212,7 +212,8 @@ fn flat_pictures_stay_flat() {
 /// Memory that was another frame's before shows nothing of it: every byte is written.
 #[test]
 fn nothing_shows_of_a_frame_that_had_the_memory_before() {
-    let chains = ["crop=200x190", "pad=300x240+8+4:204060", "rotate=90", "gamma=1.4", "scale=50%", "blur=2", "levels=0.1"];
+    let chains =
+        ["crop=200x190", "pad=300x240+8+4:204060", "rotate=90", "gamma=1.4", "scale=50%", "blur=2", "levels=0.1"];
     for format in formats((260, 230), &[8, 10]) {
         let input = frame(&mut Dice::new(2), format);
         for chain in chains {
