@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::DeviceSpec;
-use plimsoll_core::{Bytes, DeviceId, Moment};
+use plimsoll_core::{Bytes, DeviceId, GrantOwner, Moment};
 
 use super::{About, Broker, Device, Lease, SAMPLES_MAX};
 use crate::truth::{DeviceTruth, ProcessUse};
@@ -101,12 +101,12 @@ impl Broker {
 
     fn read_by_process(&mut self, now: Moment, at: usize, memory: Memory, attributed: Attributed) {
         let id = self.devices[at].id;
-        let used: Vec<(u64, Bytes)> =
-            attributed.programs.iter().map(|(pid, bytes)| (u64::from(*pid), *bytes)).collect();
+        let owner = |pid: &u32| GrantOwner::Program(u64::from(*pid));
+        let used: Vec<_> = attributed.programs.iter().map(|(pid, bytes)| (owner(pid), *bytes)).collect();
         // What a lease without a known process uses cannot be told from strangers': there the sum has to do.
         match self.has_unknown(id) {
             true => self.scheduler.set_memory(now, id, memory),
-            false => self.scheduler.set_memory_by_program(now, id, memory, &used),
+            false => self.scheduler.set_memory_by_owner(now, id, memory, &used),
         }
         let shares = self.shares(id, &attributed.programs);
         self.tell_who_is_over(now, at, &shares);
