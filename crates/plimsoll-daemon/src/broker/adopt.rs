@@ -79,6 +79,7 @@ impl Broker {
     /// Takes in what an earlier daemon promised, to processes that still live, before devices are read. A lease whose device
     /// no driver has told of yet waits for it.
     pub fn adopt(&mut self, now: Moment, stored: Vec<StoredLease>) {
+        self.next_lease = stored.iter().map(|lease| lease.id.0 + 1).fold(self.next_lease, u64::max);
         self.unadopted.extend(stored);
         self.adopt_what_waits(now);
         self.hear(now);
@@ -92,7 +93,6 @@ impl Broker {
         let ready: Vec<StoredLease> = ready;
         for lease in ready {
             let (id, name) = (lease.id, lease.request.name.clone());
-            self.next_lease = self.next_lease.max(id.0 + 1);
             self.changed.insert(id);
             if let Err(why) = self.adopt_one(now, lease) {
                 let text = format!("{name} no longer holds its lease: {why}");
