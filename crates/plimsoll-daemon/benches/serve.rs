@@ -44,7 +44,10 @@ fn main() {
         println!("{name:>6}  grant {grant:>10.1?}  to and fro {floor:>10.1?}  {ratio:>5.1} ×");
     }
     let p99 = part(&grants, 0.99);
-    println!("{}: p99 of a grant is {p99:.1?}, 5 ms is wanted", if p99 < Duration::from_millis(5) { "met" } else { "missed" });
+    println!(
+        "{}: p99 of a grant is {p99:.1?}, 5 ms is wanted",
+        if p99 < Duration::from_millis(5) { "met" } else { "missed" }
+    );
 }
 
 fn start(script: &Path, socket: &Path) {

@@ -216,7 +216,8 @@ pub struct Broker {
 impl Broker {
     /// A broker without devices: [`Broker::read`] brings them. Leases and events are counted from these numbers on.
     pub fn new(now: Moment, settings: Settings, next_lease: u64, next_event: u64) -> Self {
-        let config = Config { sharing: settings.sharing, return_wait_max: settings.return_wait_max, ..Config::default() };
+        let config =
+            Config { sharing: settings.sharing, return_wait_max: settings.return_wait_max, ..Config::default() };
         let mut scheduler = Scheduler::new(config, now);
         scheduler.listen(true);
         Self {

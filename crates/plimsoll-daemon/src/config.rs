@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn what_is_written_holds() {
-        let text = "policy = 'llm-first'\nreserve = '1GiB'\nmargin = 0.9\nhttp = '127.0.0.1:1'\n[devices.gpu1]\nreserve = 0\n";
+        let text =
+            "policy = 'llm-first'\nreserve = '1GiB'\nmargin = 0.9\nhttp = '127.0.0.1:1'\n[devices.gpu1]\nreserve = 0\n";
         let settings = read(text).unwrap().applied_to(Settings::default());
         assert_eq!(settings.sharing.policy, SharePolicy::LlmFirst);
         assert_eq!((settings.reserve, settings.reserves["gpu1"]), (Bytes::gib(1), Bytes::ZERO));

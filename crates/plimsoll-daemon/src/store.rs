@@ -217,7 +217,16 @@ mod tests {
             serde_json::from_str(r#"{"name":"a","ladder":[{"bytes":5}],"devices":["gpu0"]}"#).unwrap();
         let (process, secret) = (None, "s".to_owned());
         let devices = vec!["gpu0".to_owned()];
-        StoredLease { id: LeaseId(id), request, rung: 0, devices, owner: StoredOwner::Http, process, is_attached: false, secret }
+        StoredLease {
+            id: LeaseId(id),
+            request,
+            rung: 0,
+            devices,
+            owner: StoredOwner::Http,
+            process,
+            is_attached: false,
+            secret,
+        }
     }
 
     fn ids(leases: &[StoredLease]) -> Vec<u64> {
@@ -281,7 +290,8 @@ mod tests {
             file.write([&event(id)].into_iter()).unwrap();
         }
         drop(file);
-        let size: u64 = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+        let size: u64 =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
         assert!(size <= 2 * (EVENTS_BYTES_MAX + 4_096), "{size} bytes");
         let (file, kept) = EventFile::open(&path).unwrap();
         assert_eq!(file.written(), 11_999);

@@ -59,7 +59,14 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         from: "plimsoll-cli",
-        to: &["plimsoll", "plimsoll-core", "plimsoll-daemon", "plimsoll-results", "plimsoll-runtime", "plimsoll-testkit"],
+        to: &[
+            "plimsoll",
+            "plimsoll-core",
+            "plimsoll-daemon",
+            "plimsoll-results",
+            "plimsoll-runtime",
+            "plimsoll-testkit",
+        ],
         tests: &[],
     },
     Arrow { from: "xtask", to: &[], tests: &[] },

@@ -139,7 +139,14 @@ fn a_second_command_waits_for_the_first() {
 #[test]
 fn signals_reach_the_command() {
     let shared = Shared::new();
-    let mut run = shared.spawn(&["--vram", "10MiB", "--", "sh", "-c", "trap 'touch told; exit 3' TERM; while :; do sleep 0.1; done"]);
+    let mut run = shared.spawn(&[
+        "--vram",
+        "10MiB",
+        "--",
+        "sh",
+        "-c",
+        "trap 'touch told; exit 3' TERM; while :; do sleep 0.1; done",
+    ]);
     shared.until("its lease", |shared| shared.holders() == 1);
     shared.works(&format!("sleep 0.3; kill -TERM {}", run.id()));
     assert_eq!(run.wait().unwrap().code(), Some(3));
@@ -164,9 +171,17 @@ fn a_command_outlives_its_daemon_and_its_lease_does_too() {
 fn a_recall_runs_the_owners_command() {
     let shared = Shared::new();
     let mut low = shared.spawn(&[
-        "--vram", "800MiB", "--min", "300MiB", "--priority", "normal",
-        "--on-recall", "echo $PLIMSOLL_ASKED $PLIMSOLL_BYTES >> asked",
-        "--", "sleep", "120",
+        "--vram",
+        "800MiB",
+        "--min",
+        "300MiB",
+        "--priority",
+        "normal",
+        "--on-recall",
+        "echo $PLIMSOLL_ASKED $PLIMSOLL_BYTES >> asked",
+        "--",
+        "sleep",
+        "120",
     ]);
     shared.until("its lease", |shared| shared.holders() == 1);
     // It has to stay for a while before it is asked for less by one that is one level above.
@@ -184,7 +199,11 @@ fn wrong_settings_are_shown_with_their_place() {
     let folder = Folder::new();
     folder.write("serve.toml", b"policy = 'adaptive'\nreserv = '1GiB'\n");
     let wrong = folder.shell("plimsoll serve --config serve.toml --socket run/s");
-    assert!(wrong.status.code() == Some(1) && stderr(&wrong).contains("reserv") && stderr(&wrong).contains("line 2"), "{}", stderr(&wrong));
+    assert!(
+        wrong.status.code() == Some(1) && stderr(&wrong).contains("reserv") && stderr(&wrong).contains("line 2"),
+        "{}",
+        stderr(&wrong)
+    );
     let open = folder.shell("plimsoll serve --http 0.0.0.0:0 --socket run/s");
     assert!(open.status.code() == Some(1) && stderr(&open).contains("127.0.0.1"), "{}", stderr(&open));
 }

@@ -3,7 +3,9 @@
 //! Invariant: only the owner of a lease steps, rises or returns it; whoever may change things at all may pin it, set its
 //! priority or release it.
 
-use plimsoll_core::{GrantError, GrantId, GrantKind, GrantOwner, GrantSpec, Moment, Nanos, Priority, Quality, StepError};
+use plimsoll_core::{
+    GrantError, GrantId, GrantKind, GrantOwner, GrantSpec, Moment, Nanos, Priority, Quality, StepError,
+};
 
 use super::{About, Broker, ClientId, Lease, Owner, TTL_MAX, TTL_MIN};
 use crate::process::Process;
@@ -50,7 +52,9 @@ impl Broker {
     fn welcome(&self, protocol: u32) -> Result<Say, String> {
         match protocol {
             PROTOCOL => Ok(Say::Welcome { protocol: PROTOCOL, version: self.settings.version.clone() }),
-            other => Err(format!("this daemon speaks protocol {PROTOCOL}, not {other}; use the plimsoll that came with it")),
+            other => {
+                Err(format!("this daemon speaks protocol {PROTOCOL}, not {other}; use the plimsoll that came with it"))
+            }
         }
     }
 
@@ -247,7 +251,8 @@ impl Broker {
 
     /// Ends a lease that belongs to somebody else: its owner is told.
     pub fn release(&mut self, now: Moment, asker: &Asker, id: LeaseId) -> Say {
-        if let (Some(Lease { owner: Owner::Client(owner), .. }), is_own) = (self.leases.get(&id), self.own(asker, id).is_ok())
+        if let (Some(Lease { owner: Owner::Client(owner), .. }), is_own) =
+            (self.leases.get(&id), self.own(asker, id).is_ok())
             && !is_own
         {
             let why = "somebody released it".to_owned();

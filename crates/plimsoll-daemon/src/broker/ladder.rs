@@ -95,7 +95,9 @@ fn check(request: &LeaseRequest) -> Result<(), String> {
     }
     let falls = |pair: &[Rung]| pair[0].bytes >= pair[1].bytes && pair[0].quality >= pair[1].quality;
     if !request.ladder.windows(2).all(falls) {
-        return Err("a ladder goes down: each rung has fewer bytes than the one before it, and no better quality".into());
+        return Err(
+            "a ladder goes down: each rung has fewer bytes than the one before it, and no better quality".into()
+        );
     }
     match request.ttl_ms.map(Nanos::millis) {
         Some(ttl) if !(TTL_MIN..=TTL_MAX).contains(&ttl) => {

@@ -95,7 +95,8 @@ impl Broker {
     /// For whom a lease has to give way: the first in the queue that is more urgent, or whoever asked nobody.
     fn who_needs_it(&self, id: LeaseId) -> String {
         let Some(lease) = self.leases.get(&id) else { return String::new() };
-        let waits = |other: &&super::Lease| other.held_since.is_none() && other.request.priority > lease.request.priority;
+        let waits =
+            |other: &&super::Lease| other.held_since.is_none() && other.request.priority > lease.request.priority;
         let first = self.leases.values().filter(waits).max_by_key(|other| other.request.priority);
         match first {
             Some(other) => format!("{} needs it, which is more urgent", other.request.name),

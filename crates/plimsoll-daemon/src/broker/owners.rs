@@ -12,8 +12,7 @@ impl Broker {
     /// A connection has gone. What it waited for is over; what it held is too, unless another process holds it.
     pub fn disconnect(&mut self, now: Moment, client: ClientId) {
         let of_client = |lease: &super::Lease| lease.owner == Owner::Client(client);
-        let ids: Vec<LeaseId> =
-            self.leases.iter().filter(|(_, lease)| of_client(lease)).map(|(id, _)| *id).collect();
+        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| of_client(lease)).map(|(id, _)| *id).collect();
         for id in ids {
             let Some(lease) = self.leases.get_mut(&id) else { continue };
             if lease.is_attached && lease.process.is_some() && lease.held_since.is_some() {
@@ -29,7 +28,8 @@ impl Broker {
     /// Processes whose end the broker has to hear of, because no connection tells.
     pub fn watched(&self) -> Vec<Process> {
         let untold = |lease: &&super::Lease| lease.is_attached || !matches!(lease.owner, Owner::Client(_));
-        let mut processes: Vec<Process> = self.leases.values().filter(untold).filter_map(|lease| lease.process).collect();
+        let mut processes: Vec<Process> =
+            self.leases.values().filter(untold).filter_map(|lease| lease.process).collect();
         processes.sort_unstable();
         processes.dedup();
         processes
@@ -38,8 +38,7 @@ impl Broker {
     /// These processes have ended.
     pub fn processes_ended(&mut self, now: Moment, ended: &[Process]) {
         let has_ended = |lease: &super::Lease| lease.process.is_some_and(|process| ended.contains(&process));
-        let ids: Vec<LeaseId> =
-            self.leases.iter().filter(|(_, lease)| has_ended(lease)).map(|(id, _)| *id).collect();
+        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| has_ended(lease)).map(|(id, _)| *id).collect();
         for id in ids {
             self.end_telling(now, id, "its process has ended");
         }
@@ -93,8 +92,7 @@ impl Broker {
     /// Ends all leases of an engine that is gone.
     pub fn engine_gone(&mut self, now: Moment, engine: &str) {
         let of_engine = |lease: &super::Lease| matches!(&lease.owner, Owner::Engine(name) if name == engine);
-        let ids: Vec<LeaseId> =
-            self.leases.iter().filter(|(_, lease)| of_engine(lease)).map(|(id, _)| *id).collect();
+        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| of_engine(lease)).map(|(id, _)| *id).collect();
         for id in ids {
             self.end(now, id, "ended", "its engine has gone");
         }

@@ -142,11 +142,9 @@ impl Broker {
             let mut line = std::iter::once(each.pid).chain(each.ancestors.iter().copied());
             match line.find(|pid| with_lease.contains(pid)) {
                 Some(program) => *attributed.programs.entry(program).or_default() += each.bytes,
-                None => attributed.strangers.push(Stranger {
-                    pid: each.pid,
-                    name: each.name.clone(),
-                    bytes: each.bytes,
-                }),
+                None => {
+                    attributed.strangers.push(Stranger { pid: each.pid, name: each.name.clone(), bytes: each.bytes })
+                }
             }
         }
         attributed.strangers.sort_by_key(|stranger| std::cmp::Reverse(stranger.bytes));
@@ -201,7 +199,8 @@ impl Broker {
     /// Programs that have just come and take a good part of the device.
     fn meet_strangers(&mut self, now: Moment, at: usize, strangers: Vec<Stranger>) {
         let known: BTreeSet<u32> = self.devices[at].strangers.iter().map(|stranger| stranger.pid).collect();
-        let (name, part) = (self.devices[at].truth.name.clone(), Bytes(self.devices[at].truth.capacity.0 / STRANGER_PART));
+        let (name, part) =
+            (self.devices[at].truth.name.clone(), Bytes(self.devices[at].truth.capacity.0 / STRANGER_PART));
         for stranger in strangers.iter().filter(|each| each.bytes > part && !known.contains(&each.pid)) {
             let Stranger { pid, name: program, bytes } = stranger;
             let text = format!("{program} (process {pid}) uses {bytes} of {name} without a lease");

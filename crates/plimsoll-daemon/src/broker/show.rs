@@ -98,11 +98,7 @@ impl Broker {
             sort: Sort::Stranger,
             name: stranger.name.clone(),
             pid: Some(stranger.pid),
-            portions: vec![Portion {
-                device: device.truth.name.clone(),
-                promised: 0,
-                used: Some(stranger.bytes.0),
-            }],
+            portions: vec![Portion { device: device.truth.name.clone(), promised: 0, used: Some(stranger.bytes.0) }],
             ..Holder::default()
         })
     }
@@ -202,13 +198,18 @@ impl Broker {
         }
         because.push(format!("It is on rung {} of {}, for {held:.0} s.", holder.rung + 1, holder.rungs));
         if holder.rung > 0 {
-            because.push("A better rung did not fit when it was given, or was asked back since; it is told when one fits.".into());
+            because.push(
+                "A better rung did not fit when it was given, or was asked back since; it is told when one fits."
+                    .into(),
+            );
         }
         for portion in &holder.portions {
             let promised = Bytes(portion.promised);
             because.push(match portion.used.map(Bytes) {
                 Some(used) => format!("It is promised {promised} of {} and uses {used}.", portion.device),
-                None => format!("It is promised {promised} of {}; its driver does not say what it uses.", portion.device),
+                None => {
+                    format!("It is promised {promised} of {}; its driver does not say what it uses.", portion.device)
+                }
             });
         }
         because.push(format!(

@@ -11,8 +11,7 @@ pub(crate) struct File {
 }
 
 /// What browsers may load for this page: what comes with it, and nothing else.
-pub(crate) const CONTENT_SECURITY_POLICY: &str =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// All of them; the first is the page.

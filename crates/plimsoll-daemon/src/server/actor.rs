@@ -200,7 +200,12 @@ impl Actor {
     }
 
     /// Serves until nobody can ask any more, or it is told to end.
-    pub(super) async fn run(mut self, mut asks: mpsc::Receiver<Ask>, mut readings: Readings, end: impl Future<Output = ()>) {
+    pub(super) async fn run(
+        mut self,
+        mut asks: mpsc::Receiver<Ask>,
+        mut readings: Readings,
+        end: impl Future<Output = ()>,
+    ) {
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         tokio::pin!(end);
@@ -372,10 +377,12 @@ impl Actor {
         let now = self.clock.now();
         let next = self.broker.next_lease();
         let journal = self.journal.write(self.broker.drain_changed(), next);
-        let warning = journal.err().map(|error| format!("the journal of leases cannot be written: {error}; free some space"));
+        let warning =
+            journal.err().map(|error| format!("the journal of leases cannot be written: {error}; free some space"));
         self.broker.warn(now, "journal", warning);
         let events = self.events.write(self.broker.events_since(self.events.written()));
-        let warning = events.err().map(|error| format!("the log of events cannot be written: {error}; free some space"));
+        let warning =
+            events.err().map(|error| format!("the log of events cannot be written: {error}; free some space"));
         self.broker.warn(now, "events", warning);
     }
 
@@ -408,8 +415,12 @@ impl Actor {
 
     fn tell_followers(&mut self) {
         let last = self.broker.last_event();
-        let behind: Vec<(ClientId, u64)> =
-            self.followers.iter().filter(|(_, known)| **known < last).map(|(client, known)| (*client, *known)).collect();
+        let behind: Vec<(ClientId, u64)> = self
+            .followers
+            .iter()
+            .filter(|(_, known)| **known < last)
+            .map(|(client, known)| (*client, *known))
+            .collect();
         for (client, known) in behind {
             let mut lines = String::new();
             for event in self.broker.events_since(known) {

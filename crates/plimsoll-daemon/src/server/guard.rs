@@ -49,7 +49,9 @@ impl Guard {
     }
 
     fn is_own(&self, origin: &str) -> bool {
-        origin.strip_prefix("http://").is_some_and(|host| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)))
+        origin
+            .strip_prefix("http://")
+            .is_some_and(|host| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)))
     }
 
     fn has_token(&self, headers: &HeaderMap) -> bool {

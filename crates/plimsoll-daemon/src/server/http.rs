@@ -97,20 +97,80 @@ pub(super) struct Route {
 /// Every route of the API, beside the dashboard's files.
 pub(super) const ROUTES: &[Route] = &[
     Route { method: "get", path: "/api/state", what: "Everything as it stands.", serves: || get(state) },
-    Route { method: "get", path: "/api/events", what: "What happened after the event `since`.", serves: || get(events) },
-    Route { method: "get", path: "/api/history", what: "Each device's line, promises and use over the last minutes.", serves: || get(history) },
-    Route { method: "get", path: "/api/stream", what: "Server-sent events: `event` for what happens, `state` for how everything stands.", serves: || get(stream) },
+    Route {
+        method: "get",
+        path: "/api/events",
+        what: "What happened after the event `since`.",
+        serves: || get(events),
+    },
+    Route {
+        method: "get",
+        path: "/api/history",
+        what: "Each device's line, promises and use over the last minutes.",
+        serves: || get(history),
+    },
+    Route {
+        method: "get",
+        path: "/api/stream",
+        what: "Server-sent events: `event` for what happens, `state` for how everything stands.",
+        serves: || get(stream),
+    },
     Route { method: "get", path: "/api/openapi.json", what: "This description.", serves: || get(description) },
-    Route { method: "post", path: "/api/leases", what: "Asks for a lease: granted (201), queued (202) or refused (409).", serves: || post(lease) },
-    Route { method: "get", path: "/api/leases/{id}", what: "How a lease stands: granted, recalled or queued.", serves: || get(status) },
+    Route {
+        method: "post",
+        path: "/api/leases",
+        what: "Asks for a lease: granted (201), queued (202) or refused (409).",
+        serves: || post(lease),
+    },
+    Route {
+        method: "get",
+        path: "/api/leases/{id}",
+        what: "How a lease stands: granted, recalled or queued.",
+        serves: || get(status),
+    },
     Route { method: "delete", path: "/api/leases/{id}", what: "Gives a lease back.", serves: || delete(give_back) },
-    Route { method: "get", path: "/api/leases/{id}/why", what: "Why a lease waits, or has what it has.", serves: || get(why) },
-    Route { method: "post", path: "/api/leases/{id}/heartbeat", what: "Its owner is alive; answers how the lease stands.", serves: || post(heartbeat) },
-    Route { method: "post", path: "/api/leases/{id}/step", what: "Its owner is on this `rung` now, and has given back what it had more.", serves: || post(step) },
-    Route { method: "post", path: "/api/leases/{id}/rise", what: "Reserves what a better `rung` needs more.", serves: || post(rise) },
-    Route { method: "post", path: "/api/leases/{id}/pin", what: "Whether nobody may ask for it: `pinned`.", serves: || post(pin) },
-    Route { method: "post", path: "/api/leases/{id}/priority", what: "How urgent it is from now on: `priority`.", serves: || post(priority) },
-    Route { method: "post", path: "/api/leases/{id}/batch", what: "How many `items` of its batch are still to come.", serves: || post(batch) },
+    Route {
+        method: "get",
+        path: "/api/leases/{id}/why",
+        what: "Why a lease waits, or has what it has.",
+        serves: || get(why),
+    },
+    Route {
+        method: "post",
+        path: "/api/leases/{id}/heartbeat",
+        what: "Its owner is alive; answers how the lease stands.",
+        serves: || post(heartbeat),
+    },
+    Route {
+        method: "post",
+        path: "/api/leases/{id}/step",
+        what: "Its owner is on this `rung` now, and has given back what it had more.",
+        serves: || post(step),
+    },
+    Route {
+        method: "post",
+        path: "/api/leases/{id}/rise",
+        what: "Reserves what a better `rung` needs more.",
+        serves: || post(rise),
+    },
+    Route {
+        method: "post",
+        path: "/api/leases/{id}/pin",
+        what: "Whether nobody may ask for it: `pinned`.",
+        serves: || post(pin),
+    },
+    Route {
+        method: "post",
+        path: "/api/leases/{id}/priority",
+        what: "How urgent it is from now on: `priority`.",
+        serves: || post(priority),
+    },
+    Route {
+        method: "post",
+        path: "/api/leases/{id}/batch",
+        what: "How many `items` of its batch are still to come.",
+        serves: || post(batch),
+    },
     Route { method: "get", path: "/metrics", what: "Figures for Prometheus.", serves: || get(prometheus) },
 ];
 
@@ -244,7 +304,10 @@ impl hyper::body::Body for Messages {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let message = self.0.poll_recv(context);
         message.map(|message| message.map(|text| Ok(Frame::data(Bytes::copy_from_slice(text.as_bytes())))))
     }
@@ -253,15 +316,15 @@ impl hyper::body::Body for Messages {
 async fn stream(Shared(site): Shared<Site>) -> Response {
     let (reader, messages) = mpsc::channel(MESSAGES_MAX);
     match site.handle.send(Ask::Stream(reader)).await {
-        Ok(()) => {
-            ([(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")], Body::new(Messages(messages))).into_response()
-        }
+        Ok(()) => ([(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")], Body::new(Messages(messages)))
+            .into_response(),
         Err(busy) => ending(busy),
     }
 }
 
 fn parsed<T: for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Box<Response>> {
-    serde_json::from_slice(body).map_err(|error| Box::new(refused(StatusCode::BAD_REQUEST, format!("that is no request: {error}"))))
+    serde_json::from_slice(body)
+        .map_err(|error| Box::new(refused(StatusCode::BAD_REQUEST, format!("that is no request: {error}"))))
 }
 
 async fn lease(Shared(site): Shared<Site>, body: Bytes) -> Response {
@@ -287,7 +350,10 @@ async fn lease(Shared(site): Shared<Site>, body: Bytes) -> Response {
 async fn status(Shared(site): Shared<Site>, Path(id): Path<u64>) -> Response {
     match site.handle.with(move |broker, now| broker.status(now, LeaseId(id))).await {
         Ok(Some(say)) => json(StatusCode::OK, &without_secret(say)),
-        Ok(None) => refused(StatusCode::NOT_FOUND, format!("there is no lease {id}: it was given back, has ended, or never was")),
+        Ok(None) => refused(
+            StatusCode::NOT_FOUND,
+            format!("there is no lease {id}: it was given back, has ended, or never was"),
+        ),
         Err(busy) => ending(busy),
     }
 }

@@ -49,9 +49,7 @@ fn operation(method: &str, path: &str, what: &str) -> Value {
 
 /// What a request carries.
 fn body(path: &str) -> Option<Value> {
-    let one = |name: &str, kind: Value| {
-        json!({ "type": "object", "required": [name], "properties": { name: kind }, "additionalProperties": false })
-    };
+    let one = |name: &str, kind: Value| json!({ "type": "object", "required": [name], "properties": { name: kind }, "additionalProperties": false });
     match path.rsplit('/').next()? {
         "leases" => Some(lease()),
         "step" | "rise" => Some(one("rung", json!({ "type": "integer", "minimum": 0 }))),

@@ -12,8 +12,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::actor::{Ask, Busy, Handle};
 use super::CONNECTIONS_MAX;
+use super::actor::{Ask, Busy, Handle};
 use crate::broker::ClientId;
 use crate::process::Process;
 use crate::wire::{Request, Say};

@@ -49,9 +49,8 @@ impl Drm {
     pub fn find(sys_root: &Path, proc_root: &Path, gpus: &mut usize) -> Option<Self> {
         let entries = fs::read_dir(sys_root.join("class/drm")).ok()?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut numbered: Vec<(u32, String)> = names
-            .filter_map(|name| Some((name.strip_prefix("card")?.parse().ok()?, name)))
-            .collect();
+        let mut numbered: Vec<(u32, String)> =
+            names.filter_map(|name| Some((name.strip_prefix("card")?.parse().ok()?, name))).collect();
         numbered.sort_unstable();
         let mut cards: Vec<Card> = Vec::new();
         for (_, entry) in numbered {
@@ -93,8 +92,7 @@ impl Drm {
     fn device(&self, card: &Card, uses: &BTreeMap<String, BTreeMap<u32, Bytes>>) -> Option<DeviceTruth> {
         let pool = Pool::vram(&card.folder)?;
         let uses = uses.get(&card.bus).into_iter().flatten();
-        let processes: Vec<_> =
-            uses.map(|(pid, bytes)| ProcessUse::of(&self.proc_root, *pid, *bytes)).collect();
+        let processes: Vec<_> = uses.map(|(pid, bytes)| ProcessUse::of(&self.proc_root, *pid, *bytes)).collect();
         let by_processes: Bytes = processes.iter().map(|process| process.bytes).sum();
         let used = pool.used.unwrap_or(by_processes);
         let variables: &[&str] = match card.driver {
@@ -190,7 +188,8 @@ impl Client {
 
 /// Regions of the card's own memory: `vram` and `vram0` of amdgpu and xe, `local0` of i915.
 fn is_on_card(region: &str) -> bool {
-    region.trim_end_matches(|each: char| each.is_ascii_digit()).trim_end_matches('-') == "vram" || region.starts_with("local")
+    region.trim_end_matches(|each: char| each.is_ascii_digit()).trim_end_matches('-') == "vram"
+        || region.starts_with("local")
 }
 
 /// `1234 KiB`, `5 MiB` or `99`.
@@ -215,7 +214,9 @@ impl Truth for Drm {
         let uses = self.uses();
         let read: Vec<_> = self.cards.iter().filter_map(|card| self.device(card, &uses)).collect();
         match read.is_empty() {
-            true => Err(TruthError { source_name: self.name().to_owned(), what: "no card answers any more".to_owned() }),
+            true => {
+                Err(TruthError { source_name: self.name().to_owned(), what: "no card answers any more".to_owned() })
+            }
             false => Ok(read),
         }
     }

@@ -84,11 +84,13 @@ mod tests {
     #[test]
     fn recorded_figures() {
         let root = tempfile::tempdir().unwrap();
-        fs::write(root.path().join("meminfo"), "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    400 kB\n").unwrap();
+        fs::write(root.path().join("meminfo"), "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    400 kB\n")
+            .unwrap();
         fs::create_dir(root.path().join("42")).unwrap();
         let stat = "42 (big one) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 1000 99 0";
         fs::write(root.path().join("42/stat"), stat).unwrap();
-        let status = |kib: u64| fs::write(root.path().join("42/status"), format!("Name:\tbig one\nVmRSS:\t  {kib} kB\n"));
+        let status =
+            |kib: u64| fs::write(root.path().join("42/status"), format!("Name:\tbig one\nVmRSS:\t  {kib} kB\n"));
         let mut ram = Ram::new(root.path());
         status(40_000).unwrap();
         let read = ram.read().unwrap().remove(0);

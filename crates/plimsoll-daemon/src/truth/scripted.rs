@@ -153,7 +153,8 @@ mod tests {
     fn a_script_is_read_again_each_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("truth.toml");
-        fs::write(&path, "[[devices]]\nname = 'gpu0'\ncapacity = '10GiB'\nstrangers = '1GiB'\nuses_folder = 'uses'\n").unwrap();
+        fs::write(&path, "[[devices]]\nname = 'gpu0'\ncapacity = '10GiB'\nstrangers = '1GiB'\nuses_folder = 'uses'\n")
+            .unwrap();
         let mut scripted = Scripted::new(&path);
         let read = scripted.read().unwrap().remove(0);
         assert_eq!((read.capacity, read.free), (Bytes::gib(10), Bytes::gib(9)));

@@ -49,9 +49,15 @@ fn whoever_breaks_a_rule_is_told_and_let_go() {
     told(b"{\"do\":\"hello\",\"protocol\":2}\n", "speaks protocol 1, not 2");
     told(b"hello\n", "that is no request");
     told(&[HELLO.as_bytes(), &vec![b'x'; 70 << 10]].concat(), "a line has at most");
-    told(&[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[],\"extra\":1}\n"].concat(), "unknown field");
+    told(
+        &[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[],\"extra\":1}\n"].concat(),
+        "unknown field",
+    );
     told(&[HELLO.as_bytes(), b"{\"do\":\"return\",\"lease\":77}\n"].concat(), "there is no lease 77");
-    told(&[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[{\"bytes\":1}],\"pid\":1}\n"].concat(), "process 1");
+    told(
+        &[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[{\"bytes\":1}],\"pid\":1}\n"].concat(),
+        "process 1",
+    );
     told(&[HELLO.as_bytes(), "\u{0}\n".repeat(40).as_bytes()].concat(), "that is no request");
     is_alive_and_empty(&rig);
 }
@@ -100,7 +106,10 @@ fn one_user_cannot_look_into_anothers() {
         let path = rig.folder.path().join("run").join(name);
         std::fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
-    assert_eq!([mode(""), mode("serve.sock"), mode("token"), mode("leases.jsonl"), mode("events.jsonl")], [0o700, 0o600, 0o600, 0o600, 0o600]);
+    assert_eq!(
+        [mode(""), mode("serve.sock"), mode("token"), mode("leases.jsonl"), mode("events.jsonl")],
+        [0o700, 0o600, 0o600, 0o600, 0o600]
+    );
     let mut client = rig.client();
     let Say::Granted(granted) = client.lease(wants("a", 10)).unwrap() else { panic!("there is room") };
     assert_eq!(granted.secret.len(), 32);

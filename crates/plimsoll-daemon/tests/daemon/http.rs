@@ -27,7 +27,14 @@ fn a_lease_lives_over_http() {
     let (status, body) = rig.http("GET", "/api/state", &[], "");
     let state: State = serde_json::from_str(&body).unwrap();
     assert_eq!((status, state.devices[0].promised), (200, granted.bytes));
-    for (path, body) in [("heartbeat", ""), ("pin", "{\"pinned\":true}"), ("priority", "{\"priority\":\"high\"}"), ("batch", "{\"items\":3}"), ("step", "{\"rung\":1}"), ("rise", "{\"rung\":0}")] {
+    for (path, body) in [
+        ("heartbeat", ""),
+        ("pin", "{\"pinned\":true}"),
+        ("priority", "{\"priority\":\"high\"}"),
+        ("batch", "{\"items\":3}"),
+        ("step", "{\"rung\":1}"),
+        ("rise", "{\"rung\":0}"),
+    ] {
         let (status, said) = rig.http("POST", &format!("/api/leases/{id}/{path}"), &token, body);
         assert_eq!(status, 200, "{path}: {said}");
     }
@@ -98,7 +105,10 @@ fn fuzzed_requests_do_no_harm() {
     let rig = Rig::new();
     let mut rng = Rng::new(9);
     let token = bearer(&rig);
-    let whole = format!("POST /api/leases HTTP/1.1\r\nhost: {}\r\nauthorization: {token}\r\ncontent-length: 46\r\n\r\n{{\"name\":\"fuzz\",\"ladder\":[{{\"bytes\":1048576}}]}}\n", rig.address());
+    let whole = format!(
+        "POST /api/leases HTTP/1.1\r\nhost: {}\r\nauthorization: {token}\r\ncontent-length: 46\r\n\r\n{{\"name\":\"fuzz\",\"ladder\":[{{\"bytes\":1048576}}]}}\n",
+        rig.address()
+    );
     for _ in 0..200 {
         let mut bytes = whole.clone().into_bytes();
         for _ in 0..rng.within(1, 6) {

@@ -47,7 +47,8 @@ pub(crate) fn play() {
 
 fn daemon(folder: &Path) {
     let settings = Settings { margin: 1.0, ..Settings::default() };
-    let sources: Vec<Box<dyn plimsoll_daemon::truth::Truth>> = vec![Box::new(Scripted::new(&folder.join("truth.toml")))];
+    let sources: Vec<Box<dyn plimsoll_daemon::truth::Truth>> =
+        vec![Box::new(Scripted::new(&folder.join("truth.toml")))];
     let options = ServeOptions {
         socket: folder.join("run/serve.sock"),
         http: Some("127.0.0.1:0".parse().unwrap()),

@@ -143,7 +143,12 @@ fn three_kinds_of_programs_share_a_card() {
     });
     let events = rig.client().events(0).unwrap();
     let count = |what: &str| events.iter().filter(|event| event.what == what).count();
-    println!("{ended:?}, at most {most} MiB in use, {} recalls, {} stepped down, {} stopped", count("recalled"), count("stepped"), count("stopped"));
+    println!(
+        "{ended:?}, at most {most} MiB in use, {} recalls, {} stepped down, {} stopped",
+        count("recalled"),
+        count("stepped"),
+        count("stopped")
+    );
     assert!(["llm", "image", "batch"].iter().all(|kind| ended.get(kind).is_some_and(|ended| *ended > 0)), "{ended:?}");
     assert!(most > CAPACITY / 2, "the card was used: {most} MiB");
     assert!(count("recalled") > 0 && count("granted") > 0);

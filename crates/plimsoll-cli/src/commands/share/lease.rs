@@ -52,7 +52,10 @@ pub(super) fn find(client: &mut Client, job: &str) -> Result<LeaseId, Stop> {
         [] => Err(Stop::failed(format_args!("no lease is called '{job}'")).with_next("plimsoll lease list")),
         _ => {
             let numbers: Vec<String> = found.iter().map(|id| id.0.to_string()).collect();
-            Err(Stop::failed(format_args!("several leases are called '{job}': {}; name one by its number", numbers.join(", "))))
+            Err(Stop::failed(format_args!(
+                "several leases are called '{job}': {}; name one by its number",
+                numbers.join(", ")
+            )))
         }
     }
 }

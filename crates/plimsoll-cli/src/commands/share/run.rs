@@ -65,7 +65,8 @@ fn request(args: &RunArgs) -> LeaseRequest {
         rung(min, share.max(QUALITY_MIN))
     });
     let program = PathBuf::from(&args.command[0]);
-    let program = program.file_name().map_or_else(|| args.command[0].clone(), |name| name.to_string_lossy().into_owned());
+    let program =
+        program.file_name().map_or_else(|| args.command[0].clone(), |name| name.to_string_lossy().into_owned());
     LeaseRequest {
         name: args.name.clone().unwrap_or(program),
         kind: args.kind,
@@ -249,7 +250,11 @@ impl<'a> Holding<'a> {
             Step::Leave => ("leave", "leave".to_owned()),
             Step::Stop => ("stop", "end: it is being stopped".to_owned()),
         };
-        warn(format_args!("the command is asked to {keeps} within {} s: {}", recall.within_ms.div_ceil(1_000), recall.because));
+        warn(format_args!(
+            "the command is asked to {keeps} within {} s: {}",
+            recall.within_ms.div_ceil(1_000),
+            recall.because
+        ));
         if recall.step != Step::Stop {
             self.start_step(asked, recall.bytes, recall.rung);
         }

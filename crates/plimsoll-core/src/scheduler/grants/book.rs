@@ -91,7 +91,8 @@ impl Grant {
     /// An owner that cannot move has no use for rungs on other devices once it is on some.
     pub(super) fn stay_on_its_devices(&mut self) {
         let Some(rung) = self.rung.filter(|_| self.spec.stays) else { return };
-        let devices = |rung: &GrantRung| rung.portions().iter().map(|(device, _)| *device).collect::<SmallVec<[_; 4]>>();
+        let devices =
+            |rung: &GrantRung| rung.portions().iter().map(|(device, _)| *device).collect::<SmallVec<[_; 4]>>();
         let (here, before) = (devices(&self.spec.ladder[rung]), &self.spec.ladder[..rung]);
         self.rung = Some(before.iter().filter(|rung| devices(rung) == here).count());
         self.spec.ladder.retain(|rung| devices(rung) == here);

@@ -53,7 +53,9 @@ fn requests_that_cannot_be_meant_are_named() {
         ("no bytes", |request| request.ladder[0].bytes = 0),
         ("quality", |request| request.ladder[0].quality = 1.5),
         ("quality", |request| request.ladder[0].quality = f64::NAN),
-        ("goes down", |request| request.ladder = vec![request.ladder[0], Rung { bytes: 900 * MIB, ..request.ladder[0] }]),
+        ("goes down", |request| {
+            request.ladder = vec![request.ladder[0], Rung { bytes: 900 * MIB, ..request.ladder[0] }]
+        }),
         ("no device 'gpu7'", |request| request.devices = vec!["gpu7".to_owned()]),
         ("ttl", |request| request.ttl_ms = Some(1)),
     ];

@@ -6,8 +6,7 @@ use super::*;
 use crate::broker::{EVENTS_MAX, SAMPLES_MAX};
 use crate::wire::{Kind, Phase, Urgency};
 
-const URGENCIES: [Urgency; 5] =
-    [Urgency::Background, Urgency::Low, Urgency::Normal, Urgency::High, Urgency::Critical];
+const URGENCIES: [Urgency; 5] = [Urgency::Background, Urgency::Low, Urgency::Normal, Urgency::High, Urgency::Critical];
 const KINDS: [Kind; 5] = [Kind::Llm, Kind::Image, Kind::Video, Kind::Batch, Kind::Other];
 
 /// Programs that come, do as they are asked (or do not), and go.
