@@ -96,16 +96,15 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// Writes a file whole, or not at all: beside it first, then under its name.
+/// Writes a file whole, or not at all: beside it first, then under its name. Nobody waits for the disk: these files are of use
+/// as long as the machine runs, and the kernel has them.
 ///
 /// # Errors
 /// Why it could not be written.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
-    let written = private().write(true).create(true).truncate(true).open(&aside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_data()
-    });
+    let opened = private().write(true).create(true).truncate(true).open(&aside);
+    let written = opened.and_then(|mut file| file.write_all(bytes));
     let placed = written.and_then(|()| fs::rename(&aside, path));
     if placed.is_err() {
         let _ = fs::remove_file(&aside);

@@ -26,6 +26,7 @@ pub(super) struct Streams {
     told: u64,
     state: State,
     state_at: Option<Moment>,
+    looked_at: Option<Moment>,
 }
 
 impl Streams {
@@ -55,7 +56,8 @@ impl Streams {
             self.told = broker.last_event();
             self.send(messages.into());
         }
-        if self.state_at.is_none_or(|at| now.since(at) >= STATE_EVERY) {
+        if self.looked_at.is_none_or(|at| now.since(at) >= STATE_EVERY) {
+            self.looked_at = Some(now);
             self.tell_state(broker, now);
         }
     }
