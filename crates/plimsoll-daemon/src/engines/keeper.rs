@@ -5,9 +5,9 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `keeper/start` | keepers and gates of a daemon |
-//! | `keeper/give_back` | a recall |
-//! | `keeper/let_in` | requests at the engine's gate |
+//! | `keeper/start.rs` | keepers and gates of a daemon |
+//! | `keeper/give_back.rs` | a recall |
+//! | `keeper/let_in.rs` | requests at the engine's gate |
 
 mod give_back;
 mod let_in;
