@@ -31,7 +31,8 @@ fn main() {
     let body = "x".repeat(500);
     let short = format!("POST /api/chat HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n{body}");
     let stream = format!("POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n{body}");
-    for (name, request, end) in [("answer of 1 kB", short, &b"END"[..]), ("stream of 20 pieces", stream, b"0\r\n\r\n")] {
+    for (name, request, end) in [("answer of 1 kB", short, &b"END"[..]), ("stream of 20 pieces", stream, b"0\r\n\r\n")]
+    {
         compare(&format!("{name}, kept connection"), origin.address, gate, true, &request, end);
         compare(&format!("{name}, new connection"), origin.address, gate, false, &request, end);
     }

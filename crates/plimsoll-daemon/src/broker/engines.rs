@@ -36,9 +36,13 @@ impl Broker {
             self.leases.iter().filter(|(_, lease)| is_of(lease, name)).map(|(id, lease)| (*id, lease)).collect();
         let held: Vec<LeaseId> =
             own.iter().filter(|(_, lease)| lease.held_since.is_some()).map(|(id, _)| *id).collect();
-        let mut view = EngineView { is_recalled: own.iter().any(|(_, lease)| lease.recall.is_some()), ..EngineView::default() };
+        let mut view =
+            EngineView { is_recalled: own.iter().any(|(_, lease)| lease.recall.is_some()), ..EngineView::default() };
         view.has_another_lease = process.is_some()
-            && self.leases.values().any(|lease| !is_of(lease, name) && lease.process == process && lease.held_since.is_some());
+            && self
+                .leases
+                .values()
+                .any(|lease| !is_of(lease, name) && lease.process == process && lease.held_since.is_some());
         if let Some(at) = self.device_of(process, device) {
             let device = &self.devices[at];
             view.device = Some(device.truth.name.clone());
@@ -72,7 +76,13 @@ impl Broker {
     ///
     /// # Errors
     /// Why it stays without one.
-    pub fn take_in(&mut self, now: Moment, name: &str, process: Process, mut request: LeaseRequest) -> Result<LeaseId, String> {
+    pub fn take_in(
+        &mut self,
+        now: Moment,
+        name: &str,
+        process: Process,
+        mut request: LeaseRequest,
+    ) -> Result<LeaseId, String> {
         let [device] = &request.devices[..] else { return Err("an engine is taken in on one device".to_owned()) };
         let device = self.devices.iter().find(|each| each.truth.name == *device).map(|each| each.id);
         let device = device.ok_or("its device is not known")?;
@@ -102,7 +112,8 @@ impl Broker {
             told_over: false,
         };
         let bytes = lease.request.ladder[0].bytes;
-        let text = format!("{name} holds {} of {}, by its driver's word", Bytes(bytes), lease.request.devices.join(" and "));
+        let text =
+            format!("{name} holds {} of {}, by its driver's word", Bytes(bytes), lease.request.devices.join(" and "));
         let device = lease.request.devices.first().cloned();
         let about = About { device, bytes: Some(bytes), ..About::lease("adopted", id, &lease, text) };
         self.note(now, about);

@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_command_that_prints_without_end_is_stopped() {
-        let error = run(&sh("while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), Duration::from_secs(20));
+        let error =
+            run(&sh("while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), Duration::from_secs(20));
         assert!(error.unwrap_err().contains("more than"));
     }
 

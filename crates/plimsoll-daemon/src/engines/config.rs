@@ -99,7 +99,9 @@ pub enum ConfigError {
     #[error("{0} engines are configured, and at most {ENGINES_MAX} are looked after")]
     TooMany(usize),
     /// Not of this machine.
-    #[error("the engine '{name}' is at {address}: only engines of this machine hold its memory, so use a loopback address")]
+    #[error(
+        "the engine '{name}' is at {address}: only engines of this machine hold its memory, so use a loopback address"
+    )]
     NotHere {
         /// Which.
         name: String,
@@ -190,7 +192,8 @@ impl EngineConfig {
 
     fn token(&self) -> Result<Option<String>, String> {
         let Some(path) = &self.token_file else { return Ok(None) };
-        let unreadable = |error: std::io::Error| format!("has its token in {}, which cannot be read: {error}", path.display());
+        let unreadable =
+            |error: std::io::Error| format!("has its token in {}, which cannot be read: {error}", path.display());
         if std::fs::metadata(path).map_err(unreadable)?.len() > TOKEN_MAX {
             return Err(format!("has its token in {}, which is longer than {TOKEN_MAX} bytes", path.display()));
         }
@@ -282,7 +285,8 @@ pub fn check(engines: &[EngineConfig], gates: &[GateConfig]) -> Result<(), Confi
     if let Some(twice) = engines.iter().find(|engine| !names.insert(engine.name())) {
         return Err(ConfigError::SameName(twice.name().to_owned()));
     }
-    let mut ports: BTreeSet<u16> = engines.iter().filter_map(|engine| engine.port.or(engine.kind.default_port())).collect();
+    let mut ports: BTreeSet<u16> =
+        engines.iter().filter_map(|engine| engine.port.or(engine.kind.default_port())).collect();
     for gate in gates {
         if !names.contains(gate.engine.as_str()) {
             return Err(ConfigError::NoEngine { listen: gate.listen, engine: gate.engine.clone() });

@@ -141,13 +141,7 @@ impl Engine {
     }
 
     /// Watches the driver's figure fall: until it is as low as expected, or has settled, or the time is over.
-    fn watch(
-        &self,
-        truth: &dyn Truth,
-        before: u64,
-        expected: Option<u64>,
-        to: Descending,
-    ) -> Result<u64, EngineError> {
+    fn watch(&self, truth: &dyn Truth, before: u64, expected: Option<u64>, to: Descending) -> Result<u64, EngineError> {
         let until = Instant::now() + to.settle;
         let mut lowest = before;
         let mut moved = Instant::now();

@@ -37,7 +37,9 @@ pub enum EngineError {
         why: String,
     },
     /// It wants to be asked elsewhere.
-    #[error("{engine} answered {call} with a redirect to {to}, which is not followed: configure the port that it really listens on")]
+    #[error(
+        "{engine} answered {call} with a redirect to {to}, which is not followed: configure the port that it really listens on"
+    )]
     Redirected {
         /// Which.
         engine: String,
@@ -61,7 +63,9 @@ pub enum EngineError {
         todo: &'static str,
     },
     /// The answer is not what the engine's published interface promises.
-    #[error("{engine} answered {call} with something else than {expected}: {got}. Another program may listen there, or a version that is not known")]
+    #[error(
+        "{engine} answered {call} with something else than {expected}: {got}. Another program may listen there, or a version that is not known"
+    )]
     Shape {
         /// Which.
         engine: String,

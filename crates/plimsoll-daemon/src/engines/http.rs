@@ -98,11 +98,8 @@ impl Http {
     pub(super) fn post(&self, path: &str, body: &serde_json::Value) -> Result<Answer, EngineError> {
         let call = format!("POST {path}");
         let limit = self.limits.step;
-        let mut request = self
-            .agent
-            .post(self.url(path))
-            .header("connection", "close")
-            .header("content-type", "application/json");
+        let mut request =
+            self.agent.post(self.url(path)).header("connection", "close").header("content-type", "application/json");
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", format!("Bearer {bearer}"));
         }

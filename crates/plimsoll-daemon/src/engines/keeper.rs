@@ -84,7 +84,9 @@ impl Books {
         let read = file.as_deref().map_or(Ok(Measures::default()), Measures::read);
         let (measures, wrong) = match read {
             Ok(measures) => (measures, None),
-            Err(error) => (Measures::default(), Some(format!("what engines were measured to give back is lost: {error}"))),
+            Err(error) => {
+                (Measures::default(), Some(format!("what engines were measured to give back is lost: {error}")))
+            }
         };
         (Self { measures: Arc::new(Mutex::new(measures)), file }, wrong)
     }

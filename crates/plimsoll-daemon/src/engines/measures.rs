@@ -90,7 +90,10 @@ impl Measures {
     }
 
     fn forget_the_oldest(&mut self) {
-        let all = self.steps.iter().flat_map(|(engine, steps)| steps.iter().map(move |(step, one)| (one.order, engine, step)));
+        let all = self
+            .steps
+            .iter()
+            .flat_map(|(engine, steps)| steps.iter().map(move |(step, one)| (one.order, engine, step)));
         let Some((_, engine, step)) = all.min() else { return };
         let (engine, step) = (engine.clone(), step.clone());
         if let Some(steps) = self.steps.get_mut(&engine) {

@@ -35,7 +35,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 pub use self::command::{CommandStep, CommandSteps};
-pub use self::descend::{Descent, Descending, StepTaken, Truth};
+pub use self::descend::{Descending, Descent, StepTaken, Truth};
 pub use self::error::EngineError;
 pub use self::http::{ANSWER_MAX, Http, Limits};
 pub use self::measures::{Measure, Measures, STEPS_MAX};
@@ -65,15 +65,8 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All that listen on a port.
-    pub const LISTENING: [Self; 7] = [
-        Self::Ollama,
-        Self::Comfyui,
-        Self::Vllm,
-        Self::Sglang,
-        Self::LlamaCpp,
-        Self::LlamaSwap,
-        Self::Automatic1111,
-    ];
+    pub const LISTENING: [Self; 7] =
+        [Self::Ollama, Self::Comfyui, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::LlamaSwap, Self::Automatic1111];
 
     /// As it is written in configuration and in lists.
     #[must_use]

@@ -191,7 +191,9 @@ mod tests {
 
     use super::*;
 
-    fn polled(future: &mut std::pin::Pin<Box<dyn Future<Output = Result<Pass, NoRoom>> + '_>>) -> Option<Result<Pass, NoRoom>> {
+    fn polled(
+        future: &mut std::pin::Pin<Box<dyn Future<Output = Result<Pass, NoRoom>> + '_>>,
+    ) -> Option<Result<Pass, NoRoom>> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match future.as_mut().poll(&mut context) {
             std::task::Poll::Ready(done) => Some(done),

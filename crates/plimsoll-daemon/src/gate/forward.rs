@@ -25,12 +25,8 @@ const DRAINED_MAX: usize = 256 << 10;
 /// See [`DRAINED_MAX`].
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 /// Headers that are about one connection and not about the message.
-const HOP_BY_HOP: [HeaderName; 4] = [
-    CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    TRANSFER_ENCODING,
-];
+const HOP_BY_HOP: [HeaderName; 4] =
+    [CONNECTION, HeaderName::from_static("keep-alive"), HeaderName::from_static("proxy-connection"), TRANSFER_ENCODING];
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -137,8 +133,7 @@ async fn join(client: hyper::upgrade::OnUpgrade, engine: hyper::upgrade::OnUpgra
 
 fn wants_upgrade(headers: &HeaderMap) -> bool {
     let named = |value: &str| value.split(',').any(|one| one.trim().eq_ignore_ascii_case("upgrade"));
-    headers.contains_key(UPGRADE)
-        && headers.get_all(CONNECTION).iter().any(|value| value.to_str().is_ok_and(named))
+    headers.contains_key(UPGRADE) && headers.get_all(CONNECTION).iter().any(|value| value.to_str().is_ok_and(named))
 }
 
 /// The request as it goes on: the client's connection headers are its own business.
@@ -200,10 +195,7 @@ impl Body for Answer {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = match &mut self.body {
             Either::Left(body) => Pin::new(body).poll_frame(cx),
             Either::Right(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),

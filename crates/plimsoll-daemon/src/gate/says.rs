@@ -31,11 +31,16 @@ pub(super) fn failed(target: &Target, failure: &Failure) -> Response<Answer> {
         ),
         Failure::Gone(why) => (
             StatusCode::BAD_GATEWAY,
-            format!("plimsoll: {engine} was gone before it answered ({why}): look whether it still runs, and send the request again"),
+            format!(
+                "plimsoll: {engine} was gone before it answered ({why}): look whether it still runs, and send the request again"
+            ),
         ),
         Failure::Silent(limit) => (
             StatusCode::GATEWAY_TIMEOUT,
-            format!("plimsoll: {engine} did not begin to answer within {} s: look whether it hangs", limit.as_secs_f32()),
+            format!(
+                "plimsoll: {engine} did not begin to answer within {} s: look whether it hangs",
+                limit.as_secs_f32()
+            ),
         ),
         Failure::NotAProxy => (
             StatusCode::METHOD_NOT_ALLOWED,
@@ -62,7 +67,8 @@ fn body(target: &Target, status: StatusCode, kind: &str, message: &str) -> Strin
 
 /// A whole answer as bytes, for a connection that nobody serves.
 pub(super) fn too_many_connections(target: &Target, most: usize) -> String {
-    let message = format!("plimsoll: {} has {most} connections through its gate already. Try again later", target.engine);
+    let message =
+        format!("plimsoll: {} has {most} connections through its gate already. Try again later", target.engine);
     let body = body(target, StatusCode::SERVICE_UNAVAILABLE, "no_room", &message);
     format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 5\r\nconnection: close\r\n\

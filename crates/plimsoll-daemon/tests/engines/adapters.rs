@@ -117,7 +117,12 @@ fn vllm_that_dropped_its_weights_loads_them_between_waking_its_parts() {
     engine.adapter.restore().unwrap();
     assert_eq!(fake.held(), HELD);
     let calls: Vec<String> = fake.state().log.iter().filter(|line| line.starts_with("POST")).cloned().collect();
-    let begins = ["POST /sleep?level=2", "POST /wake_up?tags=weights", "POST /collective_rpc {\"method\":\"reload_weights\"}", "POST /wake_up?tags=kv_cache"];
+    let begins = [
+        "POST /sleep?level=2",
+        "POST /wake_up?tags=weights",
+        "POST /collective_rpc {\"method\":\"reload_weights\"}",
+        "POST /wake_up?tags=kv_cache",
+    ];
     assert_eq!(calls.len(), begins.len(), "{calls:?}");
     assert!(calls.iter().zip(begins).all(|(call, begin)| call.starts_with(begin)), "{calls:?}");
 }
@@ -136,7 +141,13 @@ fn measured_steps_become_the_rungs() {
         let mut expected = vec![HELD];
         expected.extend(steps_of(kind).iter().map(|(_, after)| *after));
         assert_eq!(bytes, expected, "{kind}");
-        assert!(rungs.iter().skip(1).all(|rung| rung.switch_ms > 0 || kind == EngineKind::Sglang || kind == EngineKind::Automatic1111), "{kind}: {rungs:?}");
+        assert!(
+            rungs
+                .iter()
+                .skip(1)
+                .all(|rung| rung.switch_ms > 0 || kind == EngineKind::Sglang || kind == EngineKind::Automatic1111),
+            "{kind}: {rungs:?}"
+        );
         assert!(rungs.windows(2).all(|pair| pair[0].quality > pair[1].quality), "{kind}: {rungs:?}");
     }
 }
@@ -290,15 +301,19 @@ fn sglang_of_before_is_asked_the_way_it_knows() {
 
 #[test]
 fn engines_are_found_where_they_listen_and_other_programs_are_not_taken_for_them() {
-    let fakes: Vec<(EngineKind, Fake)> = EngineKind::LISTENING.into_iter().map(|kind| (kind, Fake::start(kind))).collect();
+    let fakes: Vec<(EngineKind, Fake)> =
+        EngineKind::LISTENING.into_iter().map(|kind| (kind, Fake::start(kind))).collect();
     let processes = Processes::default();
     // Every kind is tried on every port: each must recognise its own only.
     let ports: Vec<u16> = fakes.iter().map(|(_, fake)| fake.server.address.port()).collect();
     let tries: Vec<(EngineKind, u16)> =
         ports.iter().flat_map(|port| EngineKind::LISTENING.map(|kind| (kind, *port))).collect();
-    let found: Vec<(EngineKind, u16)> =
-        discover(&tries, &processes, limits()).iter().map(|engine| (engine.kind, engine.address.unwrap().port())).collect();
-    let expected: Vec<(EngineKind, u16)> = fakes.iter().map(|(kind, fake)| (*kind, fake.server.address.port())).collect();
+    let found: Vec<(EngineKind, u16)> = discover(&tries, &processes, limits())
+        .iter()
+        .map(|engine| (engine.kind, engine.address.unwrap().port()))
+        .collect();
+    let expected: Vec<(EngineKind, u16)> =
+        fakes.iter().map(|(kind, fake)| (*kind, fake.server.address.port())).collect();
     assert_eq!(found, expected);
 }
 

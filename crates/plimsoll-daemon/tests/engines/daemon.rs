@@ -213,7 +213,10 @@ fn an_engine_that_lies_is_said_to_and_nobody_is_promised_what_it_still_holds() {
     let said = other.lease(wants("small", Urgency::Critical, 50)).unwrap();
     assert!(matches!(said, Say::Granted(_) | Say::Queued(_)), "the daemon goes on: {said:?}");
     let state = daemon.state();
-    assert!(state.warnings.iter().any(|warning| warning.contains("comfyui") && warning.contains("torch_vram_total")), "{state:#?}");
+    assert!(
+        state.warnings.iter().any(|warning| warning.contains("comfyui") && warning.contains("torch_vram_total")),
+        "{state:#?}"
+    );
     assert!(state.devices[0].promised <= state.devices[0].line, "{state:#?}");
 }
 
@@ -243,7 +246,8 @@ fn an_engine_that_loads_and_unloads_by_itself_has_a_lease_for_what_it_has() {
 fn post(to: SocketAddr, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -291,7 +295,8 @@ fn the_gate_holds_requests_until_there_is_room_and_says_so_when_there_is_none_in
 fn a_sleeper_is_woken_when_its_gate_is_asked_and_gives_way_when_it_is_idle() {
     let folder = Daemon::folder();
     let engine = Engine::start(EngineKind::Vllm, "well", folder.path());
-    let daemon = Daemon::start(folder, vec![config(EngineKind::Vllm, &engine)], vec![gate(EngineKind::Vllm, 60.0, 0.2)]);
+    let daemon =
+        Daemon::start(folder, vec![config(EngineKind::Vllm, &engine)], vec![gate(EngineKind::Vllm, 60.0, 0.2)]);
     until("the engine is a holder", &daemon, || daemon.engines().pop());
     assert!(post(daemon.gates[0], "/v1/completions", "{}").contains("[DONE]"));
     // Nobody uses it any more: somebody no more urgent than it was may have its memory.

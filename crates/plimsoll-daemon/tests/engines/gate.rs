@@ -17,7 +17,12 @@ use crate::fakes::server::{Conversation, Request, Server};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A gate on a port of its own, served by a thread of its own.
-fn gate_before<R: Room>(kind: EngineKind, engine: SocketAddr, limits: GateLimits, room: R) -> (SocketAddr, Arc<GateCounts>) {
+fn gate_before<R: Room>(
+    kind: EngineKind,
+    engine: SocketAddr,
+    limits: GateLimits,
+    room: R,
+) -> (SocketAddr, Arc<GateCounts>) {
     let gate = Gate::new(Target { engine: kind.name().to_owned(), kind, address: engine }, limits, room);
     let counts = Arc::clone(gate.counts());
     let (tell, told) = mpsc::channel();
@@ -63,10 +68,14 @@ fn serve_origin(request: &Request, to: &mut Conversation) -> std::io::Result<()>
             let bytes: Vec<u8> = (0..count).map(|at| (at * 31 + at / 251) as u8).collect();
             to.reply(200, "application/octet-stream", &bytes)
         }
-        ("HEAD", _) => to.stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1234\r\n\r\n"),
+        ("HEAD", _) => {
+            to.stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1234\r\n\r\n")
+        }
         (_, "/nothing") => to.stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
         (_, "/until-it-closes") => {
-            to.stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nas long as it lasts")?;
+            to.stream.write_all(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nas long as it lasts",
+            )?;
             to.break_off()
         }
         (_, "/break") => {
@@ -123,7 +132,9 @@ fn understood(answer: &[u8], has_body: bool) -> Heard {
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
     let mut headers: Vec<String> = lines.map(str::to_owned).collect();
     let is_chunked = headers.iter().any(|line| line.to_ascii_lowercase().starts_with("transfer-encoding: chunked"));
-    let length = headers.iter().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+    let length = headers
+        .iter()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
     let mut rest = &answer[end + 4..];
     let (mut body, mut trailers, mut is_whole) = (Vec::new(), String::new(), true);
     if is_chunked {
@@ -147,7 +158,9 @@ fn understood(answer: &[u8], has_body: bool) -> Heard {
     if !is_chunked && has_body {
         headers.retain(|line| !line.to_ascii_lowercase().starts_with("connection"));
     } else {
-        headers.retain(|line| !of_the_connection.iter().any(|name| line.to_ascii_lowercase().starts_with(name)) || !has_body);
+        headers.retain(|line| {
+            !of_the_connection.iter().any(|name| line.to_ascii_lowercase().starts_with(name)) || !has_body
+        });
     }
     headers.retain(|line| !line.to_ascii_lowercase().starts_with("connection"));
     headers.sort();
@@ -178,11 +191,17 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn what_passes_is_what_was_sent() {
     let origin = origin();
     let (gate, _) = gate_before(EngineKind::Ollama, origin.address, GateLimits::default(), Always);
-    for path in ["/ndjson", "/sse", "/bytes=0", "/bytes?n=1", "/bytes?n=5000000", "/nothing", "/until-it-closes", "/missing"] {
+    for path in
+        ["/ndjson", "/sse", "/bytes=0", "/bytes?n=1", "/bytes?n=5000000", "/nothing", "/until-it-closes", "/missing"]
+    {
         let (direct, through) = (exchange(origin.address, &get(path)), exchange(gate, &get(path)));
         let (direct, through) = (understood(&direct, true), understood(&through, true));
         assert!(through.is_whole, "{path}");
-        assert_eq!((&direct.status, &direct.body, &direct.trailers), (&through.status, &through.body, &through.trailers), "{path}");
+        assert_eq!(
+            (&direct.status, &direct.body, &direct.trailers),
+            (&through.status, &through.body, &through.trailers),
+            "{path}"
+        );
         if path != "/until-it-closes" {
             assert_eq!(direct.headers, through.headers, "{path}");
         }
@@ -196,7 +215,10 @@ fn what_passes_is_what_was_sent() {
     assert_eq!(understood(&exchange(origin.address, head), false), understood(&exchange(gate, head), false));
     let trailing = b"GET /trailers HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: close\r\n\r\n";
     let heard = understood(&exchange(gate, trailing), true);
-    assert_eq!((heard.body.as_slice(), heard.trailers.to_ascii_lowercase().as_str()), (b"body".as_slice(), "x-sum: 42"));
+    assert_eq!(
+        (heard.body.as_slice(), heard.trailers.to_ascii_lowercase().as_str()),
+        (b"body".as_slice(), "x-sum: 42")
+    );
 }
 
 #[test]
@@ -205,7 +227,10 @@ fn the_engine_sees_the_clients_own_headers() {
     let (gate, _) = gate_before(EngineKind::Comfyui, origin.address, GateLimits::default(), Always);
     let request = b"GET /headers HTTP/1.1\r\nHost: localhost:8189\r\nOrigin: http://localhost:8189\r\nX-Mine: One\r\nConnection: close, X-Hop\r\nX-Hop: gone\r\nKeep-Alive: 5\r\n\r\n";
     let heard = understood(&exchange(gate, request), true);
-    assert_eq!(String::from_utf8(heard.body).unwrap(), "Host: localhost:8189\nOrigin: http://localhost:8189\nX-Mine: One");
+    assert_eq!(
+        String::from_utf8(heard.body).unwrap(),
+        "Host: localhost:8189\nOrigin: http://localhost:8189\nX-Mine: One"
+    );
 }
 
 #[test]
@@ -472,7 +497,11 @@ fn connections_heads_and_waits_are_limited() {
     let long = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Long: {}\r\n\r\n", "a".repeat(200_000));
     let answer = exchange(gate, long.as_bytes());
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&answer));
-    for rubbish in [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".as_slice(), b"GET\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n"] {
+    for rubbish in [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".as_slice(),
+        b"GET\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ] {
         let answer = exchange(gate, rubbish);
         assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"), "{}", String::from_utf8_lossy(&answer));
     }
@@ -510,7 +539,12 @@ fn connections_are_kept_and_an_engine_that_closes_its_side_is_met_again() {
         assert!(heard.starts_with(b"HTTP/1.1 200"), "round {round}: {}", String::from_utf8_lossy(&heard));
         std::thread::sleep(Duration::from_millis(round % 3));
     }
-    let two = [get("/bytes?n=2").strip_suffix(b"Connection: close\r\n\r\n").unwrap(), b"\r\n", &get("/bytes?n=3")].concat();
+    let two =
+        [get("/bytes?n=2").strip_suffix(b"Connection: close\r\n\r\n").unwrap(), b"\r\n", &get("/bytes?n=3")].concat();
     let answers = String::from_utf8_lossy(&exchange(gate, &two)).into_owned();
-    assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "requests that come together are answered in turn: {answers}");
+    assert_eq!(
+        answers.matches("HTTP/1.1 200").count(),
+        2,
+        "requests that come together are answered in turn: {answers}"
+    );
 }

@@ -68,7 +68,8 @@ fn ollama(state: &Shared, request: &Request, to: &mut Conversation) -> io::Resul
         ("GET", "/") => to.reply(200, "text/plain; charset=utf-8", b"Ollama is running"),
         ("GET", "/api/version") => to.json(200, &json!({ "version": "0.12.3" })),
         ("GET", "/api/tags") => {
-            let names: Vec<Value> = lock(state).catalogue.keys().map(|name| json!({ "name": name, "model": name })).collect();
+            let names: Vec<Value> =
+                lock(state).catalogue.keys().map(|name| json!({ "name": name, "model": name })).collect();
             to.json(200, &json!({ "models": names }))
         }
         ("GET", "/api/ps") => {
@@ -97,7 +98,10 @@ fn ollama_generate(state: &Shared, request: &Request, to: &mut Conversation) -> 
     if body["keep_alive"] == 0 && body["prompt"].as_str().unwrap_or_default().is_empty() {
         let unloaded = name.clone();
         later(state, move |state| state.unload(&unloaded, false));
-        return to.json(200, &json!({ "model": name, "created_at": stamp, "response": "", "done": true, "done_reason": "unload" }));
+        return to.json(
+            200,
+            &json!({ "model": name, "created_at": stamp, "response": "", "done": true, "done_reason": "unload" }),
+        );
     }
     let (pieces, pause) = {
         let mut state = lock(state);
@@ -111,7 +115,13 @@ fn ollama_generate(state: &Shared, request: &Request, to: &mut Conversation) -> 
     streamed
 }
 
-fn stream_ndjson(to: &mut Conversation, name: &str, pieces: usize, pause: std::time::Duration, streams: bool) -> io::Result<()> {
+fn stream_ndjson(
+    to: &mut Conversation,
+    name: &str,
+    pieces: usize,
+    pause: std::time::Duration,
+    streams: bool,
+) -> io::Result<()> {
     let stamp = "2026-01-01T10:00:00.5Z";
     if !streams {
         std::thread::sleep(pause * u32::try_from(pieces).unwrap_or(u32::MAX));
@@ -213,7 +223,9 @@ fn vllm(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result<
             to.reply(200, "application/json", b"")
         }
         ("POST", "/collective_rpc") => to.json(200, &json!({ "results": [null] })),
-        ("POST", "/v1/completions") if asleep => to.json(500, &json!({ "error": { "message": "EngineCore encountered an issue" } })),
+        ("POST", "/v1/completions") if asleep => {
+            to.json(500, &json!({ "error": { "message": "EngineCore encountered an issue" } }))
+        }
         ("POST", "/v1/completions") => {
             to.begin_chunks("text/event-stream; charset=utf-8", "")?;
             to.chunk(b"data: {\"choices\": [{\"text\": \" a\"}]}\n\n")?;
@@ -227,7 +239,12 @@ fn vllm(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result<
 fn sglang(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result<()> {
     let busy = lock(state).busy;
     let is_old = lock(state).is_old;
-    let tags: Vec<String> = request.json()["tags"].as_array().into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
+    let tags: Vec<String> = request.json()["tags"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tag| tag.as_str().map(str::to_owned))
+        .collect();
     match (request.method.as_str(), request.path()) {
         ("GET", "/v1/loads") if !is_old => to.json(200, &json!({
             "timestamp": "2026-01-01T10:00:00", "version": "0.5.6", "dp_rank_count": 1,
@@ -265,7 +282,8 @@ fn slots(state: &Shared, request: &Request, to: &mut Conversation) -> io::Result
     let busy = if request.target.contains("big") { lock(state).busy } else { 0 };
     let has_no_slots = lock(state).has_no_slots;
     if has_no_slots {
-        return to.json(501, &json!({ "error": { "code": 501, "message": "This server does not support slots endpoint" } }));
+        return to
+            .json(501, &json!({ "error": { "code": 501, "message": "This server does not support slots endpoint" } }));
     }
     let slots: Vec<Value> = (0..4).map(|id| json!({ "id": id, "n_ctx": 4096, "is_processing": id < busy })).collect();
     to.json(200, &Value::Array(slots))

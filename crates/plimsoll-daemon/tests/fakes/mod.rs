@@ -199,7 +199,8 @@ impl Conversation {
 
     fn redirect(&mut self) -> io::Result<()> {
         use std::io::Write;
-        let head = "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/elsewhere\r\nContent-Length: 0\r\n\r\n";
+        let head =
+            "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/elsewhere\r\nContent-Length: 0\r\n\r\n";
         self.stream.write_all(head.as_bytes())
     }
 

@@ -39,7 +39,8 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn reply(&mut self, status: u16, content_type: &str, body: &[u8]) -> io::Result<()> {
-        let head = format!("HTTP/1.1 {status} .\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head =
+            format!("HTTP/1.1 {status} .\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n", body.len());
         self.stream.write_all(&[head.as_bytes(), body].concat())
     }
 
@@ -48,7 +49,8 @@ impl Conversation {
     }
 
     pub(crate) fn begin_chunks(&mut self, content_type: &str, more: &str) -> io::Result<()> {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n{more}Transfer-Encoding: chunked\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n{more}Transfer-Encoding: chunked\r\n\r\n");
         self.stream.write_all(head.as_bytes())
     }
 

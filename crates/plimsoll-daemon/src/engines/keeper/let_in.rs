@@ -57,9 +57,8 @@ impl Keeper {
     fn ask_for(&mut self, bytes: u64) -> Result<(), Ending> {
         let request = self.request(bytes);
         let (asker, process) = (Asker::Engine(self.engine.name.clone()), self.process);
-        let said = self
-            .broker
-            .with_blocking(move |broker, now| broker.lease(now, &asker, process, request, String::new()))?;
+        let said =
+            self.broker.with_blocking(move |broker, now| broker.lease(now, &asker, process, request, String::new()))?;
         match said {
             Say::Granted(granted) => {
                 self.pending = Some(granted.lease);
@@ -89,7 +88,10 @@ impl Keeper {
             Some(_) => return self.was_granted(),
             None => {
                 self.pending = None;
-                self.refuse(&NoRoom::TimedOut { after: self.terms.hold, why: "its place in the queue is over".to_owned() });
+                self.refuse(&NoRoom::TimedOut {
+                    after: self.terms.hold,
+                    why: "its place in the queue is over".to_owned(),
+                });
             }
         }
         Ok(())

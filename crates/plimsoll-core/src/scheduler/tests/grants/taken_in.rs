@@ -17,7 +17,12 @@ fn uses(scheduler: &mut Scheduler<Nothing>, at: u64, program: u64, others: u64) 
     scheduler.check_invariants().expect("the books agree");
 }
 
-fn take_in(scheduler: &mut Scheduler<Nothing>, at: u64, rungs: &[u64], used: u64) -> Result<GrantId, crate::GrantError> {
+fn take_in(
+    scheduler: &mut Scheduler<Nothing>,
+    at: u64,
+    rungs: &[u64],
+    used: u64,
+) -> Result<GrantId, crate::GrantError> {
     let taken = scheduler.take_in(Moment(at), of_program(rungs), A, Bytes(used));
     scheduler.check_invariants().expect("the books agree");
     taken
