@@ -259,6 +259,7 @@ impl Keeper {
             self.close("the engine is not there");
         }
         if let Some(doorway) = &self.doorway {
+            doorway.set_why(&error.to_string());
             // The gate itself answers for an engine that is gone, so nobody waits for one.
             if matches!(error, EngineError::NotThere { .. }) {
                 doorway.open();
