@@ -195,6 +195,8 @@ pub struct Broker {
     by_grant: BTreeMap<GrantId, LeaseId>,
     /// Leases whose owners have left and whose bytes nobody knows to be free.
     returning: BTreeMap<GrantId, (LeaseId, Lease)>,
+    /// Leases of an earlier daemon whose devices no driver has told of yet.
+    unadopted: Vec<StoredLease>,
     next_lease: u64,
     events: VecDeque<Event>,
     next_event: u64,
@@ -218,6 +220,7 @@ impl Broker {
             leases: BTreeMap::new(),
             by_grant: BTreeMap::new(),
             returning: BTreeMap::new(),
+            unadopted: Vec::new(),
             next_lease: next_lease.max(1),
             events: VecDeque::new(),
             next_event: next_event.max(1),

@@ -8,6 +8,7 @@
 //! | `actor.rs` | the task that owns the broker |
 //! | `socket.rs` | the Unix socket: lines in, lines out |
 //! | `http.rs` | loopback HTTP: routes and answers |
+//! | `patience.rs` | connections whose other side must read |
 //! | `guard.rs` | who may ask over HTTP at all |
 //! | `stream.rs` | server-sent events |
 //! | `metrics.rs` | figures for Prometheus |
@@ -18,6 +19,7 @@ mod guard;
 mod http;
 mod metrics;
 mod openapi;
+mod patience;
 mod socket;
 mod stream;
 

@@ -105,7 +105,7 @@ pub struct LeaseRequest {
 
 /// What a client asks, one JSON object a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// The first line of every connection.
     Hello {
@@ -507,4 +507,85 @@ pub struct Sample {
     pub promised: u64,
     /// What the driver says is in use.
     pub used: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back<T: Serialize + for<'a> Deserialize<'a> + PartialEq + std::fmt::Debug>(value: &T) {
+        let text = serde_json::to_string(value).unwrap();
+        assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value, "{text}");
+    }
+
+    fn request() -> LeaseRequest {
+        serde_json::from_str(r#"{"name":"a","ladder":[{"bytes":5},{"bytes":3,"quality":0.5,"switch_ms":9}]}"#).unwrap()
+    }
+
+    #[test]
+    fn what_is_asked_is_read_back_as_it_was() {
+        let lease = LeaseId(7);
+        for request in [
+            Request::Hello { protocol: PROTOCOL },
+            Request::Lease(request()),
+            Request::Lease(LeaseRequest { pid: Some(3), ttl_ms: Some(4), devices: vec!["gpu0".into()], ..request() }),
+            Request::Stepped { lease, rung: 1 },
+            Request::Rise { lease, rung: 0 },
+            Request::Return { lease },
+            Request::Attach { lease, pid: 9 },
+            Request::Claim { lease, secret: "s".into() },
+            Request::Heartbeat { lease },
+            Request::SetPriority { lease, priority: Urgency::High },
+            Request::SetPinned { lease, pinned: true },
+            Request::SetBatch { lease, items: 4 },
+            Request::State,
+            Request::Why { lease },
+            Request::Events { since: 3, follow: true },
+        ] {
+            back(&request);
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_read_back_as_it_was() {
+        let lease = LeaseId(7);
+        let recall =
+            Recall { lease, step: Step::StepDown, rung: Some(1), bytes: 5, within_ms: 9, because: "of it".into() };
+        let holder = Holder { lease: Some(lease), recall: Some(recall.clone()), ..Holder::default() };
+        let (devices, queue) = (vec![DeviceState::default()], vec![Waiting::default()]);
+        for say in [
+            Say::Welcome { protocol: 1, version: "0".into() },
+            Say::Done,
+            Say::Queued(Queued { lease, before: 1, reason: "r".into(), estimate_ms: None }),
+            Say::Refused { lease: None, why: "w".into() },
+            Say::Recall(recall),
+            Say::MayRise { lease, rung: 0 },
+            Say::Over { lease, device: "gpu0".into(), promised: 1, used: 2 },
+            Say::Ended { lease, why: "w".into() },
+            Say::State(Box::new(State { devices, queue, holders: vec![holder], ..State::default() })),
+            Say::Why { lease, because: vec!["b".into()] },
+            Say::Event(Event::default()),
+            Say::Error { message: "m".into() },
+        ] {
+            back(&say);
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        for wrong in [
+            r#"{"do":"return","lease":1,"force":true}"#,
+            r#"{"do":"hello","protocol":1,"extra":0}"#,
+            r#"{"do":"lease","name":"a","ladder":[],"gpu":0}"#,
+            r#"{"do":"lease","name":"a","ladder":[{"bytes":1,"more":2}]}"#,
+            r#"{"do":"dance"}"#,
+            r#"{"lease":1}"#,
+            "[]",
+            "",
+        ] {
+            assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
+        }
+        let alias: Urgency = serde_json::from_str("\"user-facing\"").unwrap();
+        assert_eq!(alias, Urgency::High);
+    }
 }

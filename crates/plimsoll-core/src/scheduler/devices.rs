@@ -159,10 +159,15 @@ impl<H: Host> Scheduler<H> {
 
     /// The device's memory was read again.
     pub fn set_memory(&mut self, now: Moment, device: DeviceId, memory: Memory) {
+        self.take_reading(now, device, |scheduler| scheduler.read_outsiders(now, device, memory));
+    }
+
+    /// Draws the line by a reading, once it is known what of it is whose.
+    pub(super) fn take_reading(&mut self, now: Moment, device: DeviceId, read: impl FnOnce(&mut Self) -> Memory) {
         // What other programs hold is no part of our own heap.
         let promised = self.ledger.peak_watched(device) - self.ledger.programs(device);
         let before = self.ledger.promised(device);
-        let memory = self.read_outsiders(now, device, memory);
+        let memory = read(self);
         let came_back = self.ledger.promised(device) < before;
         self.ledger.watch(device);
         self.draw_line(now, device, memory, promised);

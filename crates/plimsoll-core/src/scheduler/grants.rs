@@ -15,9 +15,11 @@
 //! | `control.rs` | what may be changed of a grant that is there? |
 //! | `wait.rs` | why does a grant wait? |
 //! | `outsiders.rs` | what do other programs really have, and is it free again? |
-//! | `programs.rs` | and if the driver tells them apart? which grants outlive their scheduler? |
+//! | `by_owner.rs` | and if the driver tells what each of them uses? |
+//! | `programs.rs` | which grants outlive their scheduler, or change hands? |
 
 mod book;
+mod by_owner;
 mod control;
 mod give;
 mod outsiders;

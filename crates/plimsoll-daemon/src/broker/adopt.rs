@@ -76,18 +76,29 @@ impl Broker {
         }
     }
 
-    /// Takes in what an earlier daemon promised, to processes that still live, before devices are read.
+    /// Takes in what an earlier daemon promised, to processes that still live, before devices are read. A lease whose device
+    /// no driver has told of yet waits for it.
     pub fn adopt(&mut self, now: Moment, stored: Vec<StoredLease>) {
-        for lease in stored {
+        self.next_lease = stored.iter().map(|lease| lease.id.0 + 1).fold(self.next_lease, u64::max);
+        self.unadopted.extend(stored);
+        self.adopt_what_waits(now);
+        self.hear(now);
+    }
+
+    pub(super) fn adopt_what_waits(&mut self, now: Moment) {
+        let is_known = |name: &String| self.devices.iter().any(|device| device.truth.name == *name);
+        let all = std::mem::take(&mut self.unadopted);
+        let (ready, waiting) = all.into_iter().partition(|lease| lease.devices.iter().all(is_known));
+        self.unadopted = waiting;
+        let ready: Vec<StoredLease> = ready;
+        for lease in ready {
             let (id, name) = (lease.id, lease.request.name.clone());
-            self.next_lease = self.next_lease.max(id.0 + 1);
             self.changed.insert(id);
             if let Err(why) = self.adopt_one(now, lease) {
                 let text = format!("{name} no longer holds its lease: {why}");
                 self.note(now, About { lease: Some(id), name, text, ..About::of("ended") });
             }
         }
-        self.hear(now);
     }
 
     fn adopt_one(&mut self, now: Moment, stored: StoredLease) -> Result<(), String> {

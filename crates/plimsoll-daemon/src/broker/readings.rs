@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::DeviceSpec;
-use plimsoll_core::{Bytes, DeviceId, Moment};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantOwner, Moment};
 
 use super::{About, Broker, Device, Lease, SAMPLES_MAX};
 use crate::truth::{DeviceTruth, ProcessUse};
@@ -56,7 +56,9 @@ impl Broker {
         if self.devices.len() >= plimsoll_core::DeviceSet::LIMIT {
             return;
         }
-        let reserve = *self.settings.reserves.get(&truth.name).unwrap_or(&self.settings.reserve);
+        // Where there is no screen nothing is left to it.
+        let usual = if truth.kind == DeviceKind::Gpu { self.settings.reserve } else { Bytes::ZERO };
+        let reserve = self.settings.reserves.get(&truth.name).copied().unwrap_or(usual);
         let margin = self.margin(truth, reserve);
         let id = self.scheduler.add_device(DeviceSpec { margin, ..DeviceSpec::new(truth.kind, 1, truth.capacity) });
         let (samples, used, strangers) = (VecDeque::new(), None, Vec::new());
@@ -72,6 +74,7 @@ impl Broker {
     /// Devices were read.
     pub fn read(&mut self, now: Moment, truths: Vec<DeviceTruth>) {
         self.add_devices(&truths);
+        self.adopt_what_waits(now);
         for truth in truths {
             let found = self.devices.iter().position(|device| device.truth.name == truth.name);
             if let Some(at) = found {
@@ -101,12 +104,12 @@ impl Broker {
 
     fn read_by_process(&mut self, now: Moment, at: usize, memory: Memory, attributed: Attributed) {
         let id = self.devices[at].id;
-        let used: Vec<(u64, Bytes)> =
-            attributed.programs.iter().map(|(pid, bytes)| (u64::from(*pid), *bytes)).collect();
+        let owner = |pid: &u32| GrantOwner::Program(u64::from(*pid));
+        let used: Vec<_> = attributed.programs.iter().map(|(pid, bytes)| (owner(pid), *bytes)).collect();
         // What a lease without a known process uses cannot be told from strangers': there the sum has to do.
         match self.has_unknown(id) {
             true => self.scheduler.set_memory(now, id, memory),
-            false => self.scheduler.set_memory_by_program(now, id, memory, &used),
+            false => self.scheduler.set_memory_by_owner(now, id, memory, &used),
         }
         let shares = self.shares(id, &attributed.programs);
         self.tell_who_is_over(now, at, &shares);

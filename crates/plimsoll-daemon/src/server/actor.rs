@@ -276,7 +276,11 @@ impl Actor {
             Ask::Connected { client, mailbox } => drop(self.connections.insert(client, mailbox)),
             Ask::Line { client, process, request } => self.line(now, client, process, request),
             Ask::Wrong { client, message } => self.answers.push((client, Say::Error { message })),
-            Ask::Gone { client } => self.forget(now, client),
+            Ask::Gone { client } => {
+                // It may still read what it was told last.
+                self.settle();
+                self.forget(now, client);
+            }
             Ask::Stream(reader) => self.streams.add(reader, &self.broker, now),
             Ask::Engine { name, news } => drop(self.engines.insert(name, news)),
             Ask::With(ask) => {

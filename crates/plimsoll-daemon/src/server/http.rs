@@ -27,6 +27,7 @@ use tokio::time::timeout;
 
 use super::actor::{Ask, Busy, Handle};
 use super::guard::Guard;
+use super::patience::Patient;
 use super::stream::MESSAGES_MAX;
 use super::{metrics, openapi, socket};
 use crate::broker::Asker;
@@ -81,7 +82,7 @@ async fn serve(stream: TcpStream, app: Router) {
         .timer(TokioTimer::new())
         .header_read_timeout(SEND_WITHIN)
         .max_buf_size(32 << 10)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+        .serve_connection(TokioIo::new(Patient::new(stream)), TowerToHyperService::new(app));
     let _ = connection.await;
 }
 

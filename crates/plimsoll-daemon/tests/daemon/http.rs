@@ -102,10 +102,10 @@ fn fuzzed_requests_do_no_harm() {
     for _ in 0..200 {
         let mut bytes = whole.clone().into_bytes();
         for _ in 0..rng.within(1, 6) {
-            let at = rng.below(bytes.len());
+            let at = rng.below(bytes.len().max(1));
             match rng.below(3) {
-                0 => bytes[at] = rng.roll() as u8,
-                1 => drop(bytes.remove(at)),
+                0 if !bytes.is_empty() => bytes[at] = rng.roll() as u8,
+                1 if bytes.len() > 1 => drop(bytes.remove(at)),
                 _ => bytes.truncate(at.max(1)),
             }
         }

@@ -8,6 +8,7 @@
 //! | `checks/` | what must hold, each rule in a file of its own |
 //! | `scenario/` | a random box with random work, from a seed |
 //! | `fuzz.rs` | many scenarios, and whether each task ended as it should |
+//! | `shared/` | programs that share a machine: models, images, batches, with good manners and bad ones |
 //! | `stream.rs` | a stream of equal frames in an ordered window |
 //! | `replay.rs` | a known task graph on a known box |
 //! | `staged/` | staged work on streams that run beside each other, and what happens if a part of it is switched off |
@@ -16,6 +17,7 @@ mod checks;
 pub mod fuzz;
 pub mod replay;
 pub mod scenario;
+pub mod shared;
 pub mod staged;
 pub mod stream;
 mod truth;

@@ -136,6 +136,13 @@ pub(super) struct Receding {
     pub(super) is_read: bool,
 }
 
+impl Receding {
+    /// Whether a reading of a device could have shown it, of everybody's or of one owner's.
+    pub(super) fn is_meant(&self, device: DeviceId, by: Option<GrantOwner>) -> bool {
+        self.is_read && self.device == device && by.is_none_or(|by| by == self.owner)
+    }
+}
+
 /// All grants of a scheduler.
 pub(in crate::scheduler) struct Grants<H: Host> {
     next: u64,

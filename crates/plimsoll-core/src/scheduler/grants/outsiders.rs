@@ -25,12 +25,15 @@ pub(in crate::scheduler) struct Outsiders {
     strangers: Bytes,
     /// At most what programs gave back and were not seen to free in time. If the figure falls, it may be that.
     given_up: Bytes,
+    /// What programs were promised when it was read, less what was given up on since: a grant that came later is not in
+    /// the figure.
+    granted: Bytes,
 }
 
 impl Outsiders {
     pub(in crate::scheduler) fn new(memory: Memory) -> Self {
         let others = held_by_others(memory);
-        Self { memory, others, strangers: others, given_up: Bytes::ZERO }
+        Self { memory, others, strangers: others, given_up: Bytes::ZERO, granted: Bytes::ZERO }
     }
 
     /// What programs use of what they were granted.
@@ -40,12 +43,12 @@ impl Outsiders {
 
     /// So much of what strangers hold is a program's that is about to be promised it.
     pub(super) fn with_less_strangers(self, bytes: Bytes) -> Self {
-        Self { strangers: self.strangers - bytes, ..self }
+        Self { strangers: self.strangers - bytes, granted: self.granted + bytes, ..self }
     }
 
     /// So much of what programs use is no longer promised to any of them.
     pub(super) fn with_more_strangers(self, bytes: Bytes) -> Self {
-        Self { strangers: (self.strangers + bytes).min(self.others), ..self }
+        Self { strangers: (self.strangers + bytes).min(self.others), granted: self.granted - bytes, ..self }
     }
 
     /// What programs without a grant hold.
@@ -73,22 +76,23 @@ impl Outsiders {
         returned - left
     }
 
-    /// So much was given back, and is not waited for any longer: what of it is in use is strangers'.
-    fn give_up(&mut self, bytes: Bytes, granted: Bytes) {
-        self.redraw(granted);
-        self.given_up = (self.given_up + bytes).min(self.others);
+    /// A new reading that also tells what programs use of what they are promised. The reading as the line is to be drawn by.
+    pub(super) fn read_in_parts(&mut self, memory: Memory, granted_in_use: Bytes) -> Memory {
+        (self.memory, self.others, self.given_up) = (memory, held_by_others(memory), Bytes::ZERO);
+        self.granted = granted_in_use.min(self.others);
+        self.strangers = self.others - self.granted;
+        self.for_the_line()
     }
 
-    /// A new reading by a driver that tells each program's use: so much of it is what programs use of what they were granted.
-    pub(super) fn read_exactly(&mut self, memory: Memory, granted_in_use: Bytes) {
-        self.memory = memory;
-        self.others = held_by_others(memory);
-        self.strangers = self.others - granted_in_use;
-        self.given_up = Bytes::ZERO;
+    /// So much was given back, and is not waited for any longer: what of it is in use is strangers'.
+    fn give_up(&mut self, bytes: Bytes) {
+        self.redraw(self.granted - bytes);
+        self.given_up = (self.given_up + bytes).min(self.others);
     }
 
     /// What is beyond the granted bytes is strangers'.
     fn redraw(&mut self, granted: Bytes) {
+        self.granted = granted;
         self.strangers = self.strangers.max(self.others - granted);
     }
 
@@ -106,7 +110,7 @@ fn held_by_others(memory: Memory) -> Bytes {
 impl<H: Host> Scheduler<H> {
     /// The reading as the line is to be drawn by. What was given back and is free by it comes back.
     pub(in crate::scheduler) fn read_outsiders(&mut self, now: Moment, device: DeviceId, memory: Memory) -> Memory {
-        let returned = self.returned_before_reading(device);
+        let returned = self.returned_before_reading(device, None);
         let granted = self.ledger.programs(device);
         let free = self.grants.outsiders[device.index()].read(memory, granted, returned);
         self.free_receding(now, device, free, None);
@@ -121,8 +125,9 @@ impl<H: Host> Scheduler<H> {
         self.grants.receding.iter_mut().filter(|each| each.device == device).for_each(|each| each.is_read = true);
     }
 
-    fn returned_before_reading(&self, device: DeviceId) -> Bytes {
-        let read = self.grants.receding.iter().filter(|each| each.device == device && each.is_read);
+    /// What was given back before the reading began, by everybody or by one.
+    pub(super) fn returned_before_reading(&self, device: DeviceId, by: Option<GrantOwner>) -> Bytes {
+        let read = self.grants.receding.iter().filter(|each| each.is_meant(device, by));
         read.map(|each| self.ledger.held(each.lease, device)).sum()
     }
 
@@ -132,18 +137,12 @@ impl<H: Host> Scheduler<H> {
         self.grants.outsiders[device.index()].granted_in_use()
     }
 
-    /// So many bytes that were given back, by this owner if one is named, are free: the oldest first.
-    pub(super) fn free_receding(
-        &mut self,
-        now: Moment,
-        device: DeviceId,
-        mut free: Bytes,
-        owner: Option<GrantOwner>,
-    ) {
+    /// So many bytes that were given back, by anybody or by one, are free: the oldest first.
+    pub(super) fn free_receding(&mut self, now: Moment, device: DeviceId, mut free: Bytes, by: Option<GrantOwner>) {
         let mut at = 0;
         while free > Bytes::ZERO && at < self.grants.receding.len() {
             let each = self.grants.receding[at];
-            if each.device != device || !each.is_read || owner.is_some_and(|owner| owner != each.owner) {
+            if !each.is_meant(device, by) {
                 at += 1;
                 continue;
             }
@@ -174,7 +173,7 @@ impl<H: Host> Scheduler<H> {
             self.came_back(now, grant, each.lease);
             let granted = self.ledger.programs(device);
             let outsiders = &mut self.grants.outsiders[device.index()];
-            outsiders.give_up(bytes, granted);
+            outsiders.give_up(bytes);
             let memory = outsiders.for_the_line();
             let own = self.ledger.promised(device) - granted;
             self.draw_line(now, device, memory, own);
@@ -246,7 +245,7 @@ mod tests {
     fn what_is_believed_to_be_in_use_is_strangers() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(50), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30), Bytes(20));
+        seen.give_up(Bytes(30));
         assert_eq!(free_for_the_line(&seen), 70, "30 were given up on, and are still in use");
     }
 
@@ -255,7 +254,7 @@ mod tests {
     fn what_is_freed_late_is_not_taken_for_what_another_gave_back() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(50), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30), Bytes(20));
+        seen.give_up(Bytes(30));
         assert_eq!(seen.read(others(20), Bytes(20), Bytes(20)), Bytes::ZERO);
         assert_eq!(free_for_the_line(&seen), 100);
         assert_eq!(seen.read(others(0), Bytes(20), Bytes(20)), Bytes(20));
@@ -266,7 +265,7 @@ mod tests {
     fn what_hides_behind_what_was_given_up_on_is_not_free() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(30), Bytes(30), Bytes::ZERO);
-        seen.give_up(Bytes(30), Bytes::ZERO);
+        seen.give_up(Bytes(30));
         seen.read(others(30), Bytes(30), Bytes::ZERO);
         assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO);
         assert_eq!(seen.read(others(0), Bytes(30), Bytes(30)), Bytes(30));
@@ -277,7 +276,7 @@ mod tests {
     fn what_is_freed_late_is_strangers_no_more() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(40), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30), Bytes(20));
+        seen.give_up(Bytes(30));
         assert_eq!(free_for_the_line(&seen), 80, "of the 40 in use at least 20 are strangers'");
         seen.read(others(10), Bytes(20), Bytes::ZERO);
         assert_eq!(free_for_the_line(&seen), 100);
@@ -289,7 +288,7 @@ mod tests {
     fn what_was_given_up_on_is_remembered_even_if_it_does_not_show() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(30), Bytes(60), Bytes::ZERO);
-        seen.give_up(Bytes(30), Bytes(30));
+        seen.give_up(Bytes(30));
         assert_eq!(free_for_the_line(&seen), 100, "the 30 in use may be those of the grant that is left");
         seen.read(others(60), Bytes(30), Bytes::ZERO);
         assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO, "whose 30 fell?");
@@ -301,8 +300,17 @@ mod tests {
     fn no_more_is_in_use_than_others_hold() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(30), Bytes(40), Bytes::ZERO);
-        seen.give_up(Bytes(10), Bytes(30));
+        seen.give_up(Bytes(10));
         assert_eq!(seen.read(others(20), Bytes(30), Bytes(30)), Bytes(10));
+    }
+
+    /// 30 are given up on after a reading of 50 and before one in which a grant of 20 that came since would show.
+    #[test]
+    fn what_is_given_up_on_does_not_hide_behind_a_grant_that_was_not_read() {
+        let mut seen = Outsiders::new(others(0));
+        seen.read(others(50), Bytes(50), Bytes::ZERO);
+        seen.give_up(Bytes(30));
+        assert_eq!(free_for_the_line(&seen), 70, "whatever was granted since: it was not in use when that was read");
     }
 
     #[test]

@@ -13,8 +13,7 @@ use crate::{Bytes, DeviceId, Moment, Nanos};
 impl<H: Host> Scheduler<H> {
     /// What of a program's use of a device could be promised if it were taken in, with all that it holds now in one grant.
     pub fn room_to_take_in(&self, device: DeviceId, program: u64, used: Bytes) -> Bytes {
-        let (held, returned, unread) = self.promised_to(device, program);
-        let own = held + returned + unread;
+        let own = self.promised_to(device, GrantOwner::Program(program));
         let memory = self.grants.outsiders[device.index()].with_less_strangers(used - used.min(own)).for_the_line();
         let line = self.device(device).spec.margin.line(memory);
         used.min(line - (self.ledger.promised(device) - own))
@@ -40,7 +39,7 @@ impl<H: Host> Scheduler<H> {
         if on != device || bytes > self.room_to_take_in(device, program, used) {
             return Err(GrantError::BadLadder { rungs, limit });
         }
-        self.forget_grants_of(now, device, program, bytes.min(used));
+        self.forget_grants_of(now, device, program, used, bytes.min(used));
         let held = spec.ladder[0].portions().to_vec();
         let lease = self.ledger.reserve_all(&held, Self::holder_of(spec.owner)).map_err(GrantError::NotInTime)?;
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
@@ -58,11 +57,18 @@ impl<H: Host> Scheduler<H> {
         Ok(id)
     }
 
+    /// What a program is promised of a device, with what it gave back and nobody knows to be free.
+    fn promised_to(&self, device: DeviceId, owner: GrantOwner) -> Bytes {
+        let held = self.grants.all.values().filter(|grant| grant.spec.owner == owner).filter_map(|grant| grant.lease);
+        let receding = self.grants.receding.iter().filter(|each| each.owner == owner).map(|each| each.lease);
+        held.chain(receding).map(|lease| self.ledger.held(lease, device)).sum()
+    }
+
     /// All grants of a program are over, and `promised` of what it uses is about to be promised again.
-    fn forget_grants_of(&mut self, now: Moment, device: DeviceId, program: u64, promised: Bytes) {
+    fn forget_grants_of(&mut self, now: Moment, device: DeviceId, program: u64, used: Bytes, promised: Bytes) {
         let owner = GrantOwner::Program(program);
-        let (held, returned, unread) = self.promised_to(device, program);
-        let was_counted = self.grants.outsiders[device.index()].granted_in_use().min(held + returned + unread);
+        let own = self.promised_to(device, owner);
+        let was_counted = self.grants.outsiders[device.index()].granted_in_use().min(own).min(used);
         let ids: Vec<GrantId> = self.those(|grant| grant.spec.owner == owner && grant.phase != GrantPhase::Waiting);
         for id in ids {
             while let Some(at) = self.grants.receding.iter().position(|each| each.grant == id) {

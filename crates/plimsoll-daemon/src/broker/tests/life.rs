@@ -195,6 +195,21 @@ fn the_next_daemon_takes_over_what_is_held() {
     assert_eq!(world.promised(1), 0);
 }
 
+/// A driver that is slow when the daemon begins costs nobody its lease.
+#[test]
+fn a_lease_waits_for_its_device_to_be_known() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.ask(10, wants(&[600])));
+    world.uses.insert((10, 0), 600);
+    let stored: Vec<_> = world.broker.drain_changed().into_iter().filter_map(|(_, lease)| lease).collect();
+    world.broker = Broker::new(world.now, settings(), 1, 1);
+    world.broker.adopt(world.now, stored);
+    assert_eq!(world.broker.drain_changed(), [], "the journal keeps it");
+    world.read();
+    assert_eq!((world.promised(0), world.line(0)), (600, 1_000));
+    assert!(lease_of(&world.ask(11, wants(&[100]))) > lease);
+}
+
 #[test]
 fn what_nobody_claims_from_the_next_daemon_is_over() {
     let mut world = World::new(1);

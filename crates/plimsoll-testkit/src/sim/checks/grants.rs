@@ -2,7 +2,9 @@
 //! The order and the bytes are worked out here from what owners said and really use, not asked of the scheduler.
 
 use plimsoll_core::event::{Event, GrantEdge, GrantEnd, What};
-use plimsoll_core::{Bytes, DeviceId, GrantError, GrantId, GrantRung, GrantSpec, Moment, Priority, ShortfallError};
+use plimsoll_core::{
+    Bytes, DeviceId, GrantError, GrantId, GrantRung, GrantSpec, Moment, Priority, SharePolicy, ShortfallError,
+};
 use rustc_hash::FxHashMap;
 
 use super::order::Rank;
@@ -49,7 +51,8 @@ impl GrantWatch {
         self.seen.insert(grant, next);
         match edge {
             GrantEdge::Given { rung, .. } => self.is_first_in_line(world, grant, usize::from(rung)),
-            GrantEdge::Recalled { .. } if self.by_hand != Some(grant) => self.somebody_needs_it(world, grant),
+            GrantEdge::Recalled { to, .. } if self.by_hand != Some(grant) => self.somebody_needs_it(world, grant, to),
+            GrantEdge::Stop { .. } => may_be_stopped(world, grant),
             _ => Ok(()),
         }
     }
@@ -77,20 +80,37 @@ impl GrantWatch {
         }
     }
 
-    /// A grant or a task that is more urgent was there to need it.
-    fn somebody_needs_it(&self, world: &World, grant: GrantId) -> Result<(), String> {
+    /// A grant or a task was there to need it: one more urgent, or any at all if holders share; or strangers took it. Only for
+    /// one far more urgent, or for strangers, does somebody leave.
+    fn somebody_needs_it(&self, world: &World, grant: GrantId, to: Option<u8>) -> Result<(), String> {
         let Some(owner) = world.owner_of(grant) else { return Ok(()) };
-        let priority = owner.wish.spec.priority;
+        let (priority, sharing) = (owner.wish.spec.priority, world.core().config().sharing);
+        if owner.wish.spec.pinned {
+            return Err(format!("grants: {grant} is pinned and was recalled"));
+        }
         let devices: Vec<DeviceId> = devices_of(&owner.wish.spec).collect();
-        let needs = |other: &Owner| {
-            other.wish.spec.priority > priority && devices_of(&other.wish.spec).any(|device| devices.contains(&device))
-        };
-        let a_grant = self.waiting(world).any(|(_, other)| needs(other));
-        let mut tasks = world.tasks().iter().filter(|task| task.id.is_some() && task.end.is_none());
-        if a_grant || tasks.any(|task| task.spec.priority > priority) {
+        let ledger = world.core().ledger();
+        let is_over = |device: &DeviceId| ledger.lasting(*device) > ledger.line(*device);
+        if sharing.yields_to_strangers && devices.iter().any(is_over) {
             return Ok(());
         }
-        Err(format!("grants: {grant} ({priority:?}) was recalled although nothing more urgent needs it"))
+        let levels = match to {
+            None => usize::from(sharing.leave_levels),
+            Some(_) => usize::from(sharing.policy == SharePolicy::Fixed),
+        };
+        let is_urgent = |other: Priority| match levels {
+            0 => true,
+            levels => other.level() >= priority.level() + levels,
+        };
+        let needs = |other: &Owner| {
+            is_urgent(other.wish.spec.priority) && devices_of(&other.wish.spec).any(|device| devices.contains(&device))
+        };
+        let a_grant = self.waiting(world).any(|(id, other)| id != grant && needs(other));
+        let mut tasks = world.tasks().iter().filter(|task| task.id.is_some() && task.end.is_none());
+        if a_grant || tasks.any(|task| is_urgent(task.spec.priority)) {
+            return Ok(());
+        }
+        Err(format!("grants: {grant} ({priority:?}) was recalled to {to:?} although nobody who may needs it"))
     }
 
     /// Every slot has what it could get, and time is about to pass.
@@ -124,7 +144,13 @@ impl GrantWatch {
             let room = |device| ledger.line(device) - ledger.outside(device) - kept_on(world, device);
             rung.portions().iter().all(|&(device, bytes)| bytes <= room(device))
         };
-        match owner.wish.spec.ladder.iter().position(fits) {
+        let ladder = &owner.wish.spec.ladder;
+        let fitting = match world.core().config().sharing.policy {
+            SharePolicy::Fixed => ladder.iter().position(fits),
+            // What is recommended depends on what others have; of rungs on the same devices it is the lowest of use at least.
+            _ => lowest_of_use(&owner.wish.spec).filter(|rung| fits(&ladder[*rung])),
+        };
+        match fitting {
             Some(rung) => Err(format!("grants: {grant} waits although its rung {rung} fits and nothing runs")),
             None => Ok(()),
         }
@@ -169,6 +195,25 @@ impl GrantWatch {
             None => Ok(()),
         }
     }
+}
+
+/// Its owner said that it may be stopped, and it is not pinned.
+fn may_be_stopped(world: &World, grant: GrantId) -> Result<(), String> {
+    match world.owner_of(grant).map(|owner| &owner.wish.spec) {
+        Some(spec) if !spec.may_be_stopped || spec.pinned => Err(format!("grants: {grant} may not be stopped")),
+        _ => Ok(()),
+    }
+}
+
+/// The rung of the lowest quality that is of use, if all rungs are on the same devices.
+fn lowest_of_use(spec: &GrantSpec) -> Option<usize> {
+    let devices = |rung: &GrantRung| rung.portions().iter().map(|(device, _)| *device).collect::<Vec<_>>();
+    if spec.ladder.iter().any(|rung| devices(rung) != devices(&spec.ladder[0])) {
+        return None;
+    }
+    let minimum = plimsoll_core::sharing::quality_min(spec.kind);
+    let useful = spec.ladder.iter().enumerate().filter(|(_, rung)| rung.quality >= minimum);
+    useful.min_by_key(|(_, rung)| rung.quality).map(|(at, _)| at)
 }
 
 /// What becomes of a grant by an edge; `None` if that edge cannot be.

@@ -4,7 +4,8 @@
 use plimsoll_core::rng::Rng;
 use plimsoll_core::scheduler::Config;
 use plimsoll_core::{
-    Bytes, DeviceId, GrantOwner, GrantRung, GrantSpec, Moment, Nanos, Priority, Quality, SequenceId, Sharing,
+    Bytes, DeviceId, GrantKind, GrantOwner, GrantRung, GrantSpec, Moment, Nanos, Priority, Quality, SequenceId,
+    SharePolicy, Sharing,
 };
 
 use crate::sim::world::{Wish, World};
@@ -15,6 +16,9 @@ const PRIORITIES: [Priority; 5] =
 /// The grants of a seed.
 pub(super) struct Grants {
     rng: Rng,
+    /// Kinds, pins, batches and policies come from numbers of their own, so that the rest of a seed stays what it was.
+    habits: Rng,
+    shares: bool,
     devices: usize,
 }
 
@@ -22,22 +26,61 @@ impl Grants {
     /// Nearly half of the seeds have some.
     pub(super) fn draw(seed: u64, devices: usize) -> Option<Self> {
         let mut rng = Rng::new(seed ^ 0x6772_616e_7473);
-        rng.chance(0.45).then_some(Self { rng, devices })
+        let mut habits = Rng::new(seed ^ 0x7368_6172_696e_67);
+        let shares = habits.chance(0.6);
+        rng.chance(0.45).then_some(Self { rng, habits, shares, devices })
     }
 
     /// Times that are over within a seed.
     pub(super) fn hurry(&mut self, config: Config) -> Config {
         let recall_within = Nanos::millis(self.rng.within(5, 1_000));
         let return_wait_max = Nanos::millis(self.rng.within(250, 2_500));
-        let sharing = Sharing { step_within: recall_within, leave_within: recall_within, ..Sharing::default() };
+        let sharing = Sharing { step_within: recall_within, leave_within: recall_within, ..self.sharing() };
         Config { sharing, return_wait_max, ..config }
+    }
+
+    fn sharing(&mut self) -> Sharing {
+        let rng = &mut self.habits;
+        if !self.shares {
+            return Sharing::default();
+        }
+        Sharing {
+            policy: SharePolicy::NAMES[rng.below(SharePolicy::NAMES.len())].1,
+            leave_levels: rng.within(1, 4) as u8,
+            residency_min: Nanos::millis(rng.within(0, 500)),
+            rise_pause: Nanos::millis(rng.within(1, 1_500)),
+            batch_wait_max: Nanos::millis(rng.within(1, 1_500)),
+            stop_within: Nanos::millis(rng.within(1, 500)),
+            yields_to_strangers: rng.chance(0.5),
+            ..Sharing::default()
+        }
     }
 
     pub(super) fn fill(&mut self, world: &mut World) {
         for _ in 0..self.rng.within(1, 14) {
             let wish = self.wish(world);
+            let wish = if self.shares { self.as_one_of_many(wish) } else { wish };
             world.wish_for(wish);
         }
+    }
+
+    /// Gives a wish a kind, and what comes with sharing a machine.
+    fn as_one_of_many(&mut self, mut wish: Wish) -> Wish {
+        let rng = &mut self.habits;
+        let spec = &mut wish.spec;
+        spec.kind = GrantKind::NAMES[rng.below(GrantKind::NAMES.len())].1;
+        spec.pinned = rng.chance(0.1);
+        spec.may_be_stopped = rng.chance(0.3);
+        spec.quality_target = Quality::new(if rng.chance(0.2) { 0.7 } else { 1.0 });
+        if rng.chance(0.3) {
+            spec.ladder.iter_mut().for_each(|rung| rung.switch_cost = Nanos::millis(rng.within(0, 300)));
+        }
+        wish.batch = rng.chance(0.2).then(|| (rng.within(1, 20) as u32, Nanos::millis(rng.within(1, 2_000))));
+        wish.changes_to = rng.chance(0.2).then(|| {
+            let at = wish.asks_at + Nanos::millis(rng.within(1, 1_500));
+            (at, PRIORITIES[rng.below(PRIORITIES.len())])
+        });
+        wish
     }
 
     fn wish(&mut self, world: &World) -> Wish {

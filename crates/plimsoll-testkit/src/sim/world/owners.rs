@@ -31,6 +31,10 @@ pub struct Wish {
     pub frees_after: Nanos,
     /// When somebody asks it by hand to step down, and to which rung.
     pub recalled_at: Option<(Moment, Option<usize>)>,
+    /// How many items of a batch it has when it is given, and how long they take.
+    pub batch: Option<(u32, Nanos)>,
+    /// When it becomes as urgent as this.
+    pub changes_to: Option<(Moment, Priority)>,
 }
 
 impl Wish {
@@ -47,6 +51,8 @@ impl Wish {
             leaves_when_overdue: false,
             frees_after: Nanos::ZERO,
             recalled_at: None,
+            batch: None,
+            changes_to: None,
         }
     }
 }
@@ -88,6 +94,9 @@ impl World {
         self.plan(wish.leaves_at, Happening::Leave(at));
         if let Some((when, _)) = wish.recalled_at {
             self.plan(when, Happening::RecallByHand(at));
+        }
+        if let Some((when, _)) = wish.changes_to {
+            self.plan(when, Happening::ChangePriority(at));
         }
         let asked_at = wish.asks_at;
         let (used, leaving) = (Vec::new(), Vec::new());
@@ -155,6 +164,10 @@ impl World {
                     self.discard(discards)?;
                     let at = self.owner_at(grant)?;
                     self.use_rung(at, rung);
+                    if let Some((items, span)) = self.owners[at].wish.batch {
+                        self.scheduler.set_batch(self.now, grant, items);
+                        self.plan(self.now + span, Happening::BatchDone(at));
+                    }
                 }
                 GrantNews::Recalled { grant, to, discards, .. } => {
                     self.discard(discards)?;
@@ -313,6 +326,25 @@ impl World {
         let (now, owner) = (self.now, &mut self.owners[at]);
         let after = owner.wish.frees_after;
         owner.leaving.retain(|(_, _, since)| now.since(*since) < after);
+    }
+
+    /// The last item of its batch is done.
+    pub(super) fn batch_done(&mut self, at: usize) {
+        if let Some(id) = self.owners[at].id {
+            self.scheduler.set_batch(self.now, id, 0);
+            self.wake_watchdog();
+        }
+    }
+
+    /// It is more urgent, or less, from now on.
+    pub(super) fn change_priority(&mut self, at: usize) -> Result<(), String> {
+        let owner = &mut self.owners[at];
+        let (Some(id), Some((_, priority))) = (owner.id, owner.wish.changes_to) else { return Ok(()) };
+        owner.wish.spec.priority = priority;
+        self.hear()?;
+        self.scheduler.set_priority(self.now, id, priority);
+        self.wake_watchdog();
+        Ok(())
     }
 
     pub(super) fn recall_by_hand(&mut self, at: usize) -> Result<(), String> {

@@ -1,20 +1,29 @@
 //! Grants: who waits, who is given what, who has to step down, and when bytes are free.
 
+mod batches;
+mod escalation;
 mod lasting;
 mod outside;
 mod programs;
 mod recalls;
 mod rising;
+mod sharing;
+mod strangers;
 mod taken_in;
 mod waiting;
+mod why;
 
 use super::*;
 use crate::scheduler::GrantNews;
-use crate::{GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec, Priority};
+use crate::{GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec, Priority, Sharing};
 
 /// Three GPUs of 1000 bytes with two slots each; the line is the capacity.
 fn three_gpus() -> Scheduler<Nothing> {
-    let mut scheduler = Scheduler::new(Config { lookahead: 0, ..Config::default() }, Moment::START);
+    three_gpus_sharing(Sharing::default())
+}
+
+fn three_gpus_sharing(sharing: Sharing) -> Scheduler<Nothing> {
+    let mut scheduler = Scheduler::new(Config { lookahead: 0, sharing, ..Config::default() }, Moment::START);
     for _ in 0..3 {
         let device = scheduler.add_device(exact(DeviceKind::Gpu, 2, 1_000));
         scheduler.device_opened(Moment::START, device);

@@ -151,3 +151,46 @@ fn a_program_leaves_less_than_its_grant_makes_it_seem() {
     others_hold(&mut scheduler, 2, 600);
     assert_eq!(scheduler.left_by_others(A), Bytes(400));
 }
+
+/// The driver says what each of two programs uses of the first device, and what strangers do.
+fn owners_use(scheduler: &mut Scheduler<Nothing>, at: u64, used: [u64; 2], strangers: u64) {
+    scheduler.memory_reading_begins(A);
+    let free = Bytes(1_000 - used[0] - used[1] - strangers);
+    let memory = Memory { capacity: Bytes(1_000), free, ..Memory::default() };
+    let used = [1, 2].map(|program| (GrantOwner::Program(program), Bytes(used[program as usize - 1])));
+    scheduler.set_memory_by_owner(Moment(at), A, memory, &used);
+    scheduler.check_invariants().expect("the books agree");
+}
+
+/// Who has freed what is known at once, where the sum alone could not tell.
+#[test]
+fn what_each_program_uses_tells_who_has_freed_what() {
+    let mut scheduler = three_gpus();
+    let by = |program, bytes| GrantSpec { owner: GrantOwner::Program(program), ..on_a(&[bytes]) };
+    let (first, second) = (ask(&mut scheduler, 1, by(1, 400)), ask(&mut scheduler, 1, by(2, 400)));
+    owners_use(&mut scheduler, 2, [0, 400], 0);
+    scheduler.return_grant(Moment(3), first);
+    owners_use(&mut scheduler, 4, [0, 400], 0);
+    assert_eq!((phase(&scheduler, first), free(&scheduler)), (None, 600), "it never used them");
+    scheduler.return_grant(Moment(5), second);
+    owners_use(&mut scheduler, 6, [0, 300], 100);
+    assert_eq!(scheduler.grant(second).unwrap().returning[..], [(A, Bytes(300))], "100 are free, whoever took as much");
+    assert_eq!(free(&scheduler), 600);
+    scheduler.tick(Moment(5) + scheduler.config().return_wait_max);
+    assert_eq!((phase(&scheduler, second), free(&scheduler)), (None, 600), "nobody waits for it, and it is in use");
+    owners_use(&mut scheduler, 1 << 40, [0, 300], 0);
+    assert_eq!(free(&scheduler), 700);
+    owners_use(&mut scheduler, 1 << 41, [0, 0], 0);
+    assert_eq!(free(&scheduler), 1_000);
+}
+
+#[test]
+fn what_a_program_uses_beyond_its_grant_is_a_strangers() {
+    let mut scheduler = three_gpus();
+    ask(&mut scheduler, 1, GrantSpec { owner: GrantOwner::Program(1), ..on_a(&[400]) });
+    ask(&mut scheduler, 1, GrantSpec { owner: GrantOwner::Program(2), ..on_a(&[400]) });
+    owners_use(&mut scheduler, 2, [600, 0], 0);
+    assert_eq!(free(&scheduler), 0, "what one has too much is not what the other has not used yet");
+    owners_use(&mut scheduler, 3, [400, 0], 0);
+    assert_eq!(free(&scheduler), 200);
+}

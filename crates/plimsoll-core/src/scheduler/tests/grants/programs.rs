@@ -11,8 +11,8 @@ fn program(number: u64, rungs: &[u64]) -> GrantSpec {
 fn reads(scheduler: &mut Scheduler<Nothing>, at: u64, used: u64, by: &[(u64, u64)]) {
     scheduler.memory_reading_begins(A);
     let memory = Memory { capacity: Bytes(1_000), free: Bytes(1_000 - used), ..Memory::default() };
-    let by: Vec<_> = by.iter().map(|&(program, bytes)| (program, Bytes(bytes))).collect();
-    scheduler.set_memory_by_program(Moment(at), A, memory, &by);
+    let by: Vec<_> = by.iter().map(|&(program, bytes)| (GrantOwner::Program(program), Bytes(bytes))).collect();
+    scheduler.set_memory_by_owner(Moment(at), A, memory, &by);
     scheduler.check_invariants().expect("the books agree");
 }
 

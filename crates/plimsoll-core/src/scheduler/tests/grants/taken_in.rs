@@ -13,7 +13,7 @@ fn of_program(rungs: &[u64]) -> GrantSpec {
 fn uses(scheduler: &mut Scheduler<Nothing>, at: u64, program: u64, others: u64) {
     scheduler.memory_reading_begins(A);
     let memory = Memory { capacity: Bytes(1_000), free: Bytes(1_000 - program - others), ..Memory::default() };
-    scheduler.set_memory_by_program(Moment(at), A, memory, &[(PROGRAM, Bytes(program))]);
+    scheduler.set_memory_by_owner(Moment(at), A, memory, &[(GrantOwner::Program(PROGRAM), Bytes(program))]);
     scheduler.check_invariants().expect("the books agree");
 }
 
