@@ -132,14 +132,26 @@ impl Keeper {
     fn run(mut self) {
         loop {
             let turned = match self.news.recv_timeout(PERIOD) {
-                Ok(News::Say(say)) => self.hear(say),
-                Ok(News::Wanted) | Err(RecvTimeoutError::Timeout) => Ok(()),
+                Ok(news) => self.hear_all(news),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             if turned.and_then(|()| self.turn()).is_err() {
                 return;
             }
         }
+    }
+
+    /// Everything that has come, before anything is looked at: five hundred requests that wait are looked at once.
+    fn hear_all(&mut self, first: News) -> Result<(), Ending> {
+        let mut next = Some(first);
+        while let Some(news) = next {
+            if let News::Say(say) = news {
+                self.hear(say)?;
+            }
+            next = self.news.try_recv().ok();
+        }
+        Ok(())
     }
 
     fn hear(&mut self, say: Say) -> Result<(), Ending> {
