@@ -5,7 +5,7 @@ use crate::{source, tree};
 /// Crates that are commands, or test them.
 const COMMANDS: [&str; 3] = ["crates/plimsoll-cli", "crates/plimsoll-testkit", "xtask"];
 /// Commands of others, which a library may name.
-const OF_OTHERS: [&str; 2] = ["avifdec ", "ffmpeg "];
+const OF_OTHERS: [&str; 5] = ["avifdec ", "ffmpeg ", "sglang.launch_server ", "vllm serve ", "webui.sh "];
 
 #[test]
 fn no_library_names_a_command_line_option() {

@@ -1,9 +1,10 @@
 //! Automatic1111's web UI: its checkpoint is unloaded, and loaded again.
 //! Never unloads while it makes an image: its API does not wait for the queue.
 //!
-//! Checked against: `modules/api/api.py` of stable-diffusion-webui 1.5 to 1.10, started with `--api`. `GET /sdapi/v1/memory`
-//! gives `cuda.reserved.current`, or `cuda.error`; `GET /sdapi/v1/progress` gives `progress` and `state.job_count`; `POST
-//! /sdapi/v1/unload-checkpoint` and `POST /sdapi/v1/reload-checkpoint` answer `{}`.
+//! Checked against: the API module of stable-diffusion-webui 1.5 to 1.10, started with its API enabled.
+//! `GET /sdapi/v1/memory` gives in "cuda" the "reserved" bytes, or an "error"; `GET /sdapi/v1/progress` gives
+//! "progress" and in "state" a "job_count"; `POST /sdapi/v1/unload-checkpoint` and `POST /sdapi/v1/reload-checkpoint`
+//! answer an empty object.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -80,7 +81,7 @@ impl Adapter for Automatic1111 {
     }
 
     fn take(&self, _: &Step, _: bool) -> Result<(), EngineError> {
-        self.http.post("/sdapi/v1/unload-checkpoint", &json!({}))?.success(&self.http, "Start it with --api")?;
+        self.http.post("/sdapi/v1/unload-checkpoint", &json!({}))?.success(&self.http, "webui.sh --api can do that")?;
         self.unloaded.store(1, Ordering::Relaxed);
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! ComfyUI: first its models, then also what it keeps of earlier runs. Both come back by themselves with the next prompt.
-//! Never takes its 200 for anything: `/free` sets a flag that the worker reads when it comes to it.
+//! Never takes its 200 for anything: `POST /free` sets a flag that the worker reads when it comes to it.
 //!
-//! Checked against: ComfyUI's server routes (`server.py` of 0.3 and later, "Server routes" of its documentation). `GET
-//! /system_stats` gives `devices[]` with `vram_total`, `vram_free`, `torch_vram_total` (what torch has reserved) and
-//! `torch_vram_free`; `GET /queue` gives `queue_running` and `queue_pending`; `POST /free` takes `unload_models` and
-//! `free_memory`, and answers 200 without a body.
+//! Checked against: ComfyUI's server routes (its server module of 0.3 and later, "Server routes" of its documentation).
+//! `GET /system_stats` gives "devices", each with "vram_total", "vram_free", "torch_vram_total" (what torch has
+//! reserved) and "torch_vram_free"; `GET /queue` gives "queue_running" and "queue_pending"; `POST /free` takes
+//! "unload_models" and "free_memory", and answers 200 without a body.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

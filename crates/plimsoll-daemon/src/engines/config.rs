@@ -307,7 +307,7 @@ mod tests {
     fn example(token: &std::path::Path) -> String {
         let page = include_str!("../../../../docs/engines.md");
         let block = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
-        block.replace("/home/me/.config/vllm-token", token.to_str().unwrap())
+        block.replace("/etc/vllm/token", token.to_str().unwrap())
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `keeper/start` | keepers and gates of a daemon |
-//! | `keeper/give_back` | a recall |
-//! | `keeper/let_in` | requests at the engine's gate |
+//! | `keeper/start.rs` | keepers and gates of a daemon |
+//! | `keeper/give_back.rs` | a recall |
+//! | `keeper/let_in.rs` | requests at the engine's gate |
 
 mod give_back;
 mod let_in;
@@ -132,14 +132,26 @@ impl Keeper {
     fn run(mut self) {
         loop {
             let turned = match self.news.recv_timeout(PERIOD) {
-                Ok(News::Say(say)) => self.hear(say),
-                Ok(News::Wanted) | Err(RecvTimeoutError::Timeout) => Ok(()),
+                Ok(news) => self.hear_all(news),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             if turned.and_then(|()| self.turn()).is_err() {
                 return;
             }
         }
+    }
+
+    /// Everything that has come, before anything is looked at: five hundred requests that wait are looked at once.
+    fn hear_all(&mut self, first: News) -> Result<(), Ending> {
+        let mut next = Some(first);
+        while let Some(news) = next {
+            if let News::Say(say) = news {
+                self.hear(say)?;
+            }
+            next = self.news.try_recv().ok();
+        }
+        Ok(())
     }
 
     fn hear(&mut self, say: Say) -> Result<(), Ending> {
@@ -259,6 +271,7 @@ impl Keeper {
             self.close("the engine is not there");
         }
         if let Some(doorway) = &self.doorway {
+            doorway.set_why(&error.to_string());
             // The gate itself answers for an engine that is gone, so nobody waits for one.
             if matches!(error, EngineError::NotThere { .. }) {
                 doorway.open();

@@ -2,10 +2,10 @@
 //! which ends; it comes back by itself with the next request for it, unless automatic loading is switched off.
 //! Never asks a model that is not loaded anything: that could load it.
 //!
-//! Checked against: llama.cpp's server README ("Using multiple models", router mode, builds of December 2025 and later).
-//! `GET /models` gives `data[]` with `id` and `status.value` (`unloaded`, `loading`, `loaded`, `sleeping`, `failed`); `POST
-//! /models/unload` `{"model"}` answers `{"success": true}`, or 400 if it does not run; the process ends afterwards. `GET
-//! /slots?model=…&autoload=false` lists slots with `is_processing`.
+//! Checked against: llama.cpp's server README ("Using multiple models", router mode, builds of December 2025 and
+//! later). `GET /models` gives "data", each with "id" and in "status" a "value" (unloaded, loading, loaded, sleeping,
+//! failed); `POST /models/unload` with "model" answers "success", or 400 if it does not run; the process ends
+//! afterwards. `GET /slots` with model and autoload=false lists slots with "is_processing".
 
 use serde::Deserialize;
 use serde_json::json;

@@ -2,9 +2,9 @@
 //! the next request for it.
 //! Never asks what runs behind it in passing: that would reset the time after which llama-swap unloads by itself.
 //!
-//! Checked against: llama-swap's README and routes (builds 150 and later). `GET /running` gives `running[]` with `model` and
-//! `state`; `POST /api/models/unload/{model}` answers `OK`, once the process was told to stop, whatever it was doing; `GET
-//! /upstream/{model}/slots` is the model's own server, which has `slots` if it is llama.cpp's.
+//! Checked against: llama-swap's README and routes (builds 150 and later). `GET /running` gives "running", each with
+//! "model" and "state"; `POST /api/models/unload/MODEL` answers OK once the process was told to stop, whatever it was
+//! doing; `GET /upstream/MODEL/slots` is the model's own server, which has slots if it is llama.cpp's.
 
 use serde::Deserialize;
 use serde_json::json;

@@ -1,10 +1,10 @@
 //! Ollama: one step for each loaded model. A model comes back by itself with the next request for it.
-//! Never asks for a model by another name than `/api/ps` gave.
+//! Never asks for a model by another name than the engine's list gave.
 //!
 //! Checked against: Ollama's API reference ("List running models", "Generate: unload a model", OpenAPI 0.1.0; behaviour
-//! of 0.6 to 0.40). `GET /api/ps` gives `models[]` with `model`, `size`, `size_vram`, `expires_at`. `POST /api/generate`
-//! with `keep_alive: 0` and no prompt answers `done: true, done_reason: "unload"`, at once: the model goes when requests
-//! that use it have ended. What is under way is not told.
+//! of 0.6 to 0.40). `GET /api/ps` gives "models", each with "model", "size", "size_vram" and "expires_at".
+//! `POST /api/generate` with "keep_alive" 0 and no prompt answers "done" and the reason "unload", at once: the model
+//! goes when requests that use it have ended. What is under way is not told.
 
 use serde::Deserialize;
 use serde_json::json;

@@ -2,11 +2,11 @@
 //! Never releases while it works or might: its scheduler asserts that it is idle, and ends if it is not. Never resumes what
 //! it did not release, for the same reason.
 //!
-//! Checked against: SGLang's "SGLang for RL Systems" page and its HTTP server (0.4.6 to 0.5). `POST
-//! /release_memory_occupation` and `POST /resume_memory_occupation` take `{"tags": [...]}` with `kv_cache` and `weights`, and
-//! answer `null`; memory is given back only with `--enable-memory-saver`. `GET /v1/loads` gives `loads[]` with
-//! `num_running_reqs` and `num_waiting_reqs`; older ones have `GET /get_load`, a list with `num_reqs` and
-//! `num_waiting_reqs`. Whether memory is released is not told.
+//! Checked against: SGLang's "SGLang for RL Systems" page and its HTTP server (0.4.6 to 0.5).
+//! `POST /release_memory_occupation` and `POST /resume_memory_occupation` take "tags" ("kv_cache", "weights") and
+//! answer null; memory is given back only with the memory saver enabled. `GET /v1/loads` gives "loads", each with
+//! "num_running_reqs" and "num_waiting_reqs"; older ones have `GET /get_load`, a list with "num_reqs" and
+//! "num_waiting_reqs". Whether memory is released is not told.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -97,6 +97,6 @@ impl Adapter for Sglang {
     }
 
     fn if_not_freed(&self) -> &'static str {
-        "Start SGLang with --enable-memory-saver"
+        "sglang.launch_server --enable-memory-saver can do that"
     }
 }

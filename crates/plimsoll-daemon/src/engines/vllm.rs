@@ -3,11 +3,11 @@
 //! waking up first, so the ladder has one step.
 //! Never puts it to sleep over running requests unless forced: that aborts them.
 //!
-//! Checked against: vLLM's "Sleep Mode" page and its sleep routes (0.10 to 0.16). `POST /sleep?level=1|2` (newer ones also
-//! `mode=abort|wait|keep`), `POST /wake_up` with `tags`, `GET /is_sleeping` gives `{"is_sleeping": bool}`; they exist with
-//! `--enable-sleep-mode` and `VLLM_SERVER_DEV_MODE=1`. After level 2 the weights are reloaded with `POST /collective_rpc`
-//! `{"method": "reload_weights"}` between waking `weights` and `kv_cache`. `GET /metrics` has `vllm:num_requests_running`
-//! and `vllm:num_requests_waiting`.
+//! Checked against: vLLM's "Sleep Mode" page and its sleep routes (0.10 to 0.16). `POST /sleep?level=1` or 2 (newer
+//! ones also take a mode: abort, wait, keep), `POST /wake_up` with tags, `GET /is_sleeping` gives "is_sleeping"; they
+//! exist with sleep mode enabled and VLLM_SERVER_DEV_MODE set. After level 2 the weights are reloaded with
+//! `POST /collective_rpc`, method "reload_weights", between waking "weights" and "kv_cache". `GET /metrics` has
+//! "vllm:num_requests_running" and "vllm:num_requests_waiting".
 
 use serde::Deserialize;
 use serde_json::json;
@@ -34,7 +34,7 @@ struct Sleeping {
     is_sleeping: bool,
 }
 
-const DEV_MODE: &str = "Start vLLM with --enable-sleep-mode and VLLM_SERVER_DEV_MODE=1";
+const DEV_MODE: &str = "vllm serve --enable-sleep-mode, with VLLM_SERVER_DEV_MODE=1 in its environment, can do that";
 
 impl Vllm {
     pub(super) fn new(http: Http, level: Level) -> Self {

@@ -39,7 +39,7 @@ impl<H: Host> Scheduler<H> {
         if on != device || bytes > self.room_to_take_in(device, program, used) {
             return Err(GrantError::BadLadder { rungs, limit });
         }
-        self.forget_grants_of(now, device, program, bytes.min(used));
+        self.forget_grants_of(now, device, program, used, bytes.min(used));
         let held = spec.ladder[0].portions().to_vec();
         let lease = self.ledger.reserve_all(&held, Self::holder_of(spec.owner)).map_err(GrantError::NotInTime)?;
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
@@ -58,9 +58,10 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// All grants of a program are over, and `promised` of what it uses is about to be promised again.
-    fn forget_grants_of(&mut self, now: Moment, device: DeviceId, program: u64, promised: Bytes) {
+    fn forget_grants_of(&mut self, now: Moment, device: DeviceId, program: u64, used: Bytes, promised: Bytes) {
         let owner = GrantOwner::Program(program);
-        let was_counted = self.grants.outsiders[device.index()].granted_in_use().min(self.promised_to(owner, device));
+        let own = self.promised_to(owner, device);
+        let was_counted = self.grants.outsiders[device.index()].granted_in_use().min(own).min(used);
         let ids: Vec<GrantId> = self.those(|grant| grant.spec.owner == owner && grant.phase != GrantPhase::Waiting);
         for id in ids {
             while let Some(at) = self.grants.receding.iter().position(|each| each.grant == id) {
