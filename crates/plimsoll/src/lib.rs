@@ -68,9 +68,9 @@ pub use plimsoll_core::scheduler::{Candidate, Estimate, Report, Undrained};
 pub use plimsoll_core::task::SessionShape;
 pub use plimsoll_core::{
     Ailment, Attempt, Bytes, Cause, ContentKey, DeviceId, DeviceKind, DeviceSet, Fault, Footprint, GrantError, GrantId,
-    GrantOwner, GrantPhase, GrantRung, GrantStatus, Ladder, MemoryMoment, Moment, Nanos, ParseBytesError, Place,
-    Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, ShortfallError, StepError,
-    SubmitErrorKind, TaskError, TaskId, UnixSeconds, ValueId, WorkloadId,
+    GrantKind, GrantOwner, GrantPhase, GrantRung, GrantStatus, Ladder, MemoryMoment, Moment, Nanos, ParseBytesError,
+    Place, Priority, Quality, Refusal, Remedy, Rung, SequenceId, SessionId, Setback, ShortfallError, StepError,
+    SubmitErrorKind, TaskError, TaskId, UnixSeconds, UnknownNameError, ValueId, WorkloadId,
 };
 #[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array", feature = "fragments"))]
 pub use stop::StopSign;

@@ -21,12 +21,14 @@ impl<H: Host> Scheduler<H> {
     fn read_by_owner(&mut self, now: Moment, device: DeviceId, memory: Memory, used: &[(GrantOwner, Bytes)]) -> Memory {
         let uses =
             |owner: GrantOwner| used.iter().filter(|(by, _)| *by == owner).map(|(_, bytes)| *bytes).sum::<Bytes>();
+        self.grants.outsiders[device.index()].owners_use(uses);
+        let late = |scheduler: &Self, owner| scheduler.grants.outsiders[device.index()].late_of(owner);
         for owner in self.owners_outside(device) {
-            let still_used = uses(owner) - self.held_by(owner, device);
+            let still_used = uses(owner) - late(self, owner) - self.on_rungs_of(owner, device);
             let returned = self.returned_before_reading(device, Some(owner));
             self.free_receding(now, device, returned - still_used, Some(owner));
         }
-        let granted_in_use = |owner: GrantOwner| uses(owner).min(self.promised_to(owner, device));
+        let granted_in_use = |owner: GrantOwner| (uses(owner) - late(self, owner)).min(self.promised_to(owner, device));
         let in_use = self.owners_outside(device).into_iter().map(granted_in_use).sum();
         self.grants.outsiders[device.index()].read_in_parts(memory, in_use)
     }
@@ -40,14 +42,17 @@ impl<H: Host> Scheduler<H> {
         all.map(|(owner, _)| owner).collect()
     }
 
-    /// What an owner holds of a device, with what it gave back and nobody knows to be free.
+    /// What an owner is promised of a device, what it has given back and may still use included.
     pub(super) fn promised_to(&self, owner: GrantOwner, device: DeviceId) -> Bytes {
-        let receding = self.grants.receding.iter().filter(|each| each.device == device && each.owner == owner);
-        self.held_by(owner, device) + receding.map(|each| self.ledger.held(each.lease, device)).sum::<Bytes>()
+        let held = self.grants.all.values().filter(|grant| grant.spec.owner == owner).filter_map(|grant| grant.lease);
+        let receding = self.grants.receding.iter().filter(|each| each.owner == owner).map(|each| each.lease);
+        held.chain(receding).map(|lease| self.ledger.held(lease, device)).sum()
     }
 
-    fn held_by(&self, owner: GrantOwner, device: DeviceId) -> Bytes {
-        let leases = self.grants.all.values().filter(|grant| grant.spec.owner == owner).filter_map(|grant| grant.lease);
-        leases.map(|lease| self.ledger.held(lease, device)).sum()
+    /// What an owner needs of a device where it is. What is reserved for where it goes may not be in use yet: it is no
+    /// excuse for what it gave back.
+    fn on_rungs_of(&self, owner: GrantOwner, device: DeviceId) -> Bytes {
+        let held = self.grants.all.values().filter(|grant| grant.spec.owner == owner && grant.is_held());
+        held.map(|grant| grant.bytes_at(grant.rung, device)).sum()
     }
 }

@@ -15,7 +15,7 @@ use crate::line::Memory;
 use crate::{Bytes, DeviceId, Moment};
 
 /// What was last seen of other programs on one device.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::scheduler) struct Outsiders {
     /// The reading, as it came.
     memory: Memory,
@@ -28,12 +28,15 @@ pub(in crate::scheduler) struct Outsiders {
     /// What programs were promised when it was read, less what was given up on since: a grant that came later is not in
     /// the figure.
     granted: Bytes,
+    /// Where the driver tells what each owner uses: what of it was given up on and is still in use, as far as that is
+    /// known. Only owners that use something.
+    late: Option<Vec<(GrantOwner, Bytes)>>,
 }
 
 impl Outsiders {
     pub(in crate::scheduler) fn new(memory: Memory) -> Self {
         let others = held_by_others(memory);
-        Self { memory, others, strangers: others, given_up: Bytes::ZERO, granted: Bytes::ZERO }
+        Self { memory, others, strangers: others, given_up: Bytes::ZERO, granted: Bytes::ZERO, late: None }
     }
 
     /// What programs use of what they were granted.
@@ -83,9 +86,27 @@ impl Outsiders {
         self.for_the_line()
     }
 
+    /// Owners use so much: no more of what was given up on can be.
+    pub(super) fn owners_use(&mut self, uses: impl Fn(GrantOwner) -> Bytes) {
+        let late = self.late.get_or_insert_default();
+        late.iter_mut().for_each(|(owner, bytes)| *bytes = uses(*owner).min(*bytes));
+        late.retain(|(_, bytes)| *bytes > Bytes::ZERO);
+    }
+
+    /// What of an owner's use was given up on.
+    pub(super) fn late_of(&self, owner: GrantOwner) -> Bytes {
+        self.late.iter().flatten().filter(|(by, _)| *by == owner).map(|(_, bytes)| *bytes).sum()
+    }
+
     /// So much was given back, and is not waited for any longer: what of it is in use is strangers'.
-    fn give_up(&mut self, bytes: Bytes) {
+    fn give_up(&mut self, bytes: Bytes, owner: GrantOwner) {
         self.redraw(self.granted - bytes);
+        if let Some(late) = &mut self.late {
+            match late.iter_mut().find(|(by, _)| *by == owner) {
+                Some((_, known)) => *known += bytes,
+                None => late.push((owner, bytes)),
+            }
+        }
         self.given_up = (self.given_up + bytes).min(self.others);
     }
 
@@ -166,13 +187,13 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn believe_the_driver(&mut self, now: Moment) {
         while let Some(at) = self.grants.receding.iter().position(|each| each.until <= now) {
             let each = self.grants.receding.remove(at);
-            let (grant, device) = (each.grant, each.device);
+            let (grant, device, owner) = (each.grant, each.device, each.owner);
             let bytes = self.ledger.held(each.lease, device);
             self.note(now, || What::Grant { grant, edge: GrantEdge::Unseen { device, bytes } });
             self.came_back(now, grant, each.lease);
             let granted = self.ledger.programs(device);
             let outsiders = &mut self.grants.outsiders[device.index()];
-            outsiders.give_up(bytes);
+            outsiders.give_up(bytes, owner);
             let memory = outsiders.for_the_line();
             let own = self.ledger.promised(device) - granted;
             self.draw_line(now, device, memory, own);
@@ -183,6 +204,8 @@ impl<H: Host> Scheduler<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SOMEBODY: GrantOwner = GrantOwner::Program(1);
 
     /// Of a device of 100, so much is held by others; ours is nothing.
     fn others(held: u64) -> Memory {
@@ -244,7 +267,7 @@ mod tests {
     fn what_is_believed_to_be_in_use_is_strangers() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(50), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         assert_eq!(free_for_the_line(&seen), 70, "30 were given up on, and are still in use");
     }
 
@@ -253,7 +276,7 @@ mod tests {
     fn what_is_freed_late_is_not_taken_for_what_another_gave_back() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(50), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         assert_eq!(seen.read(others(20), Bytes(20), Bytes(20)), Bytes::ZERO);
         assert_eq!(free_for_the_line(&seen), 100);
         assert_eq!(seen.read(others(0), Bytes(20), Bytes(20)), Bytes(20));
@@ -264,7 +287,7 @@ mod tests {
     fn what_hides_behind_what_was_given_up_on_is_not_free() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(30), Bytes(30), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         seen.read(others(30), Bytes(30), Bytes::ZERO);
         assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO);
         assert_eq!(seen.read(others(0), Bytes(30), Bytes(30)), Bytes(30));
@@ -275,7 +298,7 @@ mod tests {
     fn what_is_freed_late_is_strangers_no_more() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(40), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         assert_eq!(free_for_the_line(&seen), 80, "of the 40 in use at least 20 are strangers'");
         seen.read(others(10), Bytes(20), Bytes::ZERO);
         assert_eq!(free_for_the_line(&seen), 100);
@@ -287,7 +310,7 @@ mod tests {
     fn what_was_given_up_on_is_remembered_even_if_it_does_not_show() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(30), Bytes(60), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         assert_eq!(free_for_the_line(&seen), 100, "the 30 in use may be those of the grant that is left");
         seen.read(others(60), Bytes(30), Bytes::ZERO);
         assert_eq!(seen.read(others(30), Bytes(30), Bytes(30)), Bytes::ZERO, "whose 30 fell?");
@@ -299,7 +322,7 @@ mod tests {
     fn no_more_is_in_use_than_others_hold() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(30), Bytes(40), Bytes::ZERO);
-        seen.give_up(Bytes(10));
+        seen.give_up(Bytes(10), SOMEBODY);
         assert_eq!(seen.read(others(20), Bytes(30), Bytes(30)), Bytes(10));
     }
 
@@ -308,7 +331,7 @@ mod tests {
     fn what_is_given_up_on_does_not_hide_behind_a_grant_that_was_not_read() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(50), Bytes(50), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         assert_eq!(free_for_the_line(&seen), 70, "whatever was granted since: it was not in use when that was read");
     }
 
