@@ -22,8 +22,12 @@ pub const SETTLE: Nanos = Nanos::millis(600);
 pub const TURN: Nanos = Nanos::seconds(1);
 /// After so long a want is met even by those who have no more than their share.
 pub const LONG: Nanos = Nanos::seconds(5);
-/// So long a want that is not met keeps those behind it from what is free, and not longer: its owner may be stopped.
-pub const KEEP_MAX: Nanos = Nanos::seconds(15);
+/// So long a want that is not met keeps those behind it from what is free, and not longer: what it waits for may never
+/// come back.
+pub const KEEP_MAX: Nanos = Nanos::seconds(20);
+/// Whoever wants something says so again and again. One that was not heard of for so long has been stopped, and nothing is
+/// kept for it.
+pub const SILENT_MAX: Nanos = Nanos::seconds(2);
 
 /// How long there is no work before what is not promised is given up.
 pub const REST_AFTER: Nanos = Nanos::millis(300);
@@ -257,16 +261,25 @@ fn strangers_at_least(me: &Standing, others: &[Other]) -> Bytes {
 /// Those whose wants come before mine, unless they have kept others back long enough.
 fn wants_before<'a>(now: Moment, me: &Standing, others: &'a [Other]) -> Vec<&'a Other> {
     let mine = me.wanted.filter(|want| want.bytes > me.allotted);
+    let share = fair_share(me, others);
+    // Who has more than its share comes after those who have not: it could want more for ever.
+    let rank = |want: Want, allotted: Bytes| (std::cmp::Reverse(want.priority), allotted > share, want.since);
     let comes_before = |other: &&Other| {
         let Some(want) = other.wanted.filter(|_| other.lacks() > Bytes::ZERO) else { return false };
         let is_fresh = now.since(want.since) < KEEP_MAX;
         is_fresh
             && mine.is_none_or(|mine| {
-                let earlier = (want.since, !other.goes_first) < (mine.since, other.goes_first);
-                want.priority > mine.priority || want.priority == mine.priority && earlier
+                let (theirs, ours) = (rank(want, other.allotted), rank(mine, me.allotted));
+                (theirs, !other.goes_first) < (ours, other.goes_first)
             })
     };
     others.iter().filter(comes_before).collect()
+}
+
+/// What everybody would have if all had the same.
+fn fair_share(me: &Standing, others: &[Other]) -> Bytes {
+    let everything: Bytes = others.iter().map(|other| other.allotted).chain([me.allotted]).sum();
+    Bytes(everything.0 / (others.len() as u64 + 1))
 }
 
 /// In large steps while nobody else wants anything, so that the book is not asked for every task.
@@ -284,8 +297,7 @@ fn give(now: Moment, me: &Standing, others: &[Other], before: &[&Other], owed: B
     verdict.owes = true;
     let target = verdict.line.min(me.allotted - owed);
     let had_its_turn = now.since(me.turn_since) >= TURN;
-    let everything: Bytes = others.iter().map(|other| other.allotted).sum();
-    let share = Bytes((everything + me.allotted).0 / (others.len() as u64 + 1));
+    let share = fair_share(me, others);
     let priority = before.iter().filter_map(|other| other.wanted).map(|want| want.priority).max();
     let is_urgent = priority > me.urgency;
     let waits_long = |want: &Want| now.since(want.since) >= LONG;
@@ -384,6 +396,17 @@ mod tests {
         urgent.wanted = urgent.wanted.map(|want| Want { priority: Priority::High, ..want });
         assert_eq!(raised(wants, &[urgent]), None);
         assert_eq!(raised(wants, &[also(KEEP_MAX)]), Some(60), "nobody is kept back for ever");
+    }
+
+    #[test]
+    fn who_has_more_than_its_share_gives_however_long_it_has_wanted_more() {
+        let holds = Standing { allotted: Bytes(60), promised: Bytes(60), wanted: want(120, LONG), ..me(128) };
+        let lasting = other(30, 30);
+        let waits = Other { wanted: want(50, TURN), counter: 3, ..other(0, 0) };
+        let verdict = decide(NOW, &holds, &[lasting, waits]);
+        assert!(verdict.yields && verdict.line == Bytes(48), "{verdict:?}");
+        let holds_little = Standing { allotted: Bytes(10), promised: Bytes(10), wanted: want(120, LONG), ..me(128) };
+        assert!(!decide(NOW, &holds_little, &[lasting, waits]).owes, "who has no more was first");
     }
 
     #[test]

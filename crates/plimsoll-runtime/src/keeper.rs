@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::allotment::{Other, REST_AFTER, SETTLE, Seat, Standing, Verdict, decide};
+use plimsoll_core::allotment::{Other, REST_AFTER, SETTLE, SILENT_MAX, Seat, Standing, Verdict, decide};
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, DeviceSet, Priority};
 
 use crate::book::{self, BookError, Entry, Member, MemberId, Place, Warning};
@@ -189,7 +189,7 @@ impl Desk {
             in_use: entry.in_use,
             in_use_now: entry.in_use_now,
             strangers: (now.since(entry.written) < SETTLE).then_some(entry.strangers),
-            wanted: entry.wanted,
+            wanted: entry.wanted.filter(|_| now.since(entry.written) < SILENT_MAX),
             limit: entry.limit,
             counter: entry.counter,
             goes_first: entry.member < *me,
