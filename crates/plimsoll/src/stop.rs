@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
@@ -29,6 +30,7 @@ impl StopSign {
     }
 
     /// Whether it is; wakes the waiter when it will be. One waiter at a time.
+    #[cfg(any(feature = "score", feature = "frames", feature = "pack", feature = "array"))]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
         self.0.waker.register(context.waker());
         if self.is_raised() { Poll::Ready(()) } else { Poll::Pending }

@@ -4,11 +4,14 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::DiskStore;
 use crate::digest::Digest;
 use crate::error::FragmentError;
+
+/// How long half a fragment waits for somebody to go on with it.
+const LEFT_BEHIND: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// How much a store may hold.
 #[derive(Copy, Clone, Debug)]
@@ -91,6 +94,7 @@ impl DiskStore {
         let lock = self.root.join("collecting.lock");
         let lock_file = File::create(&lock).map_err(|error| FragmentError::writing(&lock, error))?;
         lock_file.lock().map_err(|error| FragmentError::writing(&lock, error))?;
+        self.sweep();
         let mut objects = self.objects();
         let held: u64 = objects.iter().map(|object| object.bytes).sum();
         let of_limit = self.limits.bytes.map_or(0, |limit| (held + wanted).saturating_sub(limit));
@@ -122,6 +126,27 @@ impl DiskStore {
             collected.held -= object.bytes;
         }
         Ok(collected)
+    }
+}
+
+impl DiskStore {
+    /// Removes what kills left behind and nobody came back for.
+    fn sweep(&self) {
+        let is_old = |path: &Path| {
+            let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
+            changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|ago| ago > LEFT_BEHIND))
+        };
+        for folder in ["partial", "models", "names", "pins"] {
+            let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
+            for path in entries.map(|entry| entry.path()) {
+                let suffix = path.extension().unwrap_or_default();
+                if (suffix == "part" || suffix == "new") && is_old(&path) {
+                    // Whoever fetches it holds its lock, and has written to it lately.
+                    let is_free = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+                    let _ = if is_free { fs::remove_file(&path) } else { Ok(()) };
+                }
+            }
+        }
     }
 }
 

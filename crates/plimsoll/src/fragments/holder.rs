@@ -168,7 +168,7 @@ impl Holder {
         self.shared.wanted.device
     }
 
-    /// Why it did not rise when there was room, if it did not.
+    /// Why it did not rise when there was room, or why it left, if something was wrong.
     pub fn trouble(&self) -> Option<HoldError> {
         self.shared.state().trouble.clone()
     }
@@ -243,7 +243,8 @@ impl Holder {
         state.is_lost = true;
         // A keeper that is gone has said why.
         let _ = self.wake.send(());
-        while state.is_lost && !state.has_left {
+        // Until it was noticed, and everything is there again.
+        while (state.is_lost || !self.shared.is_whole(&state)) && !state.has_left {
             state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.has_left { Err(HoldError::Left) } else { Ok(()) }
@@ -285,6 +286,12 @@ impl Holder {
 }
 
 impl Shared {
+    /// Whether every level of its rung is there.
+    fn is_whole(&self, state: &State) -> bool {
+        let tensors = state.levels.iter().zip(self.ladder.counts(state.rung));
+        tensors.into_iter().all(|(pieces, count)| pieces.iter().all(|levels| levels.len() >= *count))
+    }
+
     /// The bytes of a level, checked, from the device.
     pub(super) fn read_back(&self, buffer: &Arc<Buffer>, fragment: &Fragment) -> Result<Vec<u8>, RunError> {
         let task = Task::new((Arc::clone(buffer), fragment.checksum)).devices([self.wanted.device]);

@@ -48,6 +48,7 @@ impl Keeper {
         state.has_left = true;
         state.grant = None;
         state.is_lost = false;
+        state.trouble = ended.clone().err();
         drop(state);
         self.shared.changed.notify_all();
         arrival.tell(ended.and(Err(HoldError::Left)));
@@ -63,7 +64,10 @@ impl Keeper {
         let pending = self.shared.orchestrator.grant(request).map_err(HoldError::Refused)?;
         let Some(grant) = self.given(pending)? else { return Ok(()) };
         let wake = self.wake.clone();
-        grant.on_recall(move |_| drop(wake.send(())));
+        grant.on_recall(move |_| {
+            // A keeper that is gone has nothing to step down from.
+            let _ = wake.send(());
+        });
         self.shared.state().grant = Some(grant.id());
         let kept = self.hold(&grant);
         // Before the grant goes, so that no byte is free that is not.
@@ -83,36 +87,45 @@ impl Keeper {
         Ok(None)
     }
 
+    /// Has every level of its rung there, whichever rung that is at the moment.
     fn hold(&self, grant: &Grant) -> Result<(), HoldError> {
-        let rung = grant.rung();
-        self.shared.arrival.total.store(self.shared.ladder.bytes(rung).0, Ordering::Relaxed);
-        self.bring(grant, rung)?;
-        self.shared.arrival.tell(Ok(()));
+        let first = grant.rung();
+        self.shared.state().rung = first;
+        self.shared.arrival.total.store(self.shared.ladder.bytes(first).0, Ordering::Relaxed);
         while !self.is_over() {
             if let Some(recall) = grant.recalled() {
                 let Some(rung) = recall.to else { return Ok(()) };
-                // Half of the time is for taking levels into memory, the rest to be sure.
-                let until = Instant::now() + recall.until.saturating_duration_since(Instant::now()) / 2;
-                self.drop_to(self.shared.ladder.counts(rung), until);
-                if grant.step_to(rung).is_ok() {
-                    self.shared.state().rung = rung;
-                    self.shared.changed.notify_all();
-                }
+                self.step_down(grant, rung, recall.until);
                 continue;
             }
             if self.shared.state().is_lost {
                 self.drop_to(&[], Instant::now());
-                self.bring(grant, grant.rung())?;
                 self.shared.state().is_lost = false;
-                self.shared.changed.notify_all();
             }
+            let rung = self.shared.state().rung;
+            if !self.missing(rung).is_empty() {
+                self.bring(grant, rung)?;
+                continue;
+            }
+            self.shared.arrival.tell(Ok(()));
+            self.shared.changed.notify_all();
             if let Some(rung) = grant.may_rise() {
                 self.rise(grant, rung);
             }
-            // Nobody else sends once the holder is gone, but this keeper has a sender of its own: it never ends.
+            // This keeper has a sender of its own, so the channel never closes.
             let _ = self.woken.recv_timeout(LOOK);
         }
         Ok(())
+    }
+
+    fn step_down(&self, grant: &Grant, rung: usize, until: Instant) {
+        // Half of the time is for taking levels into memory, the rest to be sure.
+        let half = until.saturating_duration_since(Instant::now()) / 2;
+        self.drop_to(self.shared.ladder.counts(rung), Instant::now() + half);
+        if grant.step_to(rung).is_ok() {
+            self.shared.state().rung = rung;
+            self.shared.changed.notify_all();
+        }
     }
 
     /// Takes a better rung, if its levels can be had.
@@ -144,7 +157,6 @@ impl Keeper {
             let bytes = self.upload(place)?;
             self.shared.arrival.brought.fetch_add(bytes, Ordering::Relaxed);
         }
-        self.shared.state().rung = rung;
         Ok(())
     }
 

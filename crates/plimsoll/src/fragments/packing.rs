@@ -124,7 +124,7 @@ fn in_order<I: Send + Sync + 'static, O: Send + 'static>(
     let mut inputs = inputs.into_iter();
     loop {
         if watch.is_stopped() {
-            under_way.iter().for_each(|ticket| drop(ticket.cancel()));
+            // Dropping the tickets cancels what is under way.
             return Err(FragmentError::Stopped);
         }
         while under_way.len() < 2 * slots + 1

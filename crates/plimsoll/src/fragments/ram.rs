@@ -68,6 +68,10 @@ impl RamTier {
         self.placement.hint(fragments.into_iter().map(|fragment| (fragment.digest, fragment.bytes, cost)));
     }
 
+    pub(super) fn withdraw(&mut self, fragments: impl IntoIterator<Item = Fragment>) {
+        self.placement.withdraw(fragments.into_iter().map(|fragment| fragment.digest));
+    }
+
     pub(super) fn pin(&mut self, fragment: &Fragment) {
         self.placement.pin(fragment.digest, fragment.bytes);
     }

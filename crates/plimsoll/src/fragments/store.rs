@@ -301,6 +301,12 @@ impl StoredModel {
         Ok(())
     }
 
+    /// What was hinted of this model does not hold any more: its request has ended.
+    pub fn withdraw_hints(&self) {
+        let fragments = self.model.index.fragments().map(|(.., fragment)| *fragment);
+        locked(&self.store.0.ram).withdraw(fragments);
+    }
+
     /// Brings tensors into memory ahead of their use, on a thread of its own. What does not fit stays on disk.
     ///
     /// # Errors

@@ -1,0 +1,87 @@
+//! The kernel and its twin on real devices: the same numbers to the last bit, those of the plain decoder, at every level.
+
+#[expect(dead_code, reason = "plain quantisers are compared with elsewhere")]
+mod weights;
+
+use std::sync::Arc;
+
+use plimsoll_core::{Bytes, DeviceId};
+use plimsoll_fragments::Checksum;
+use plimsoll_fragments::data_type::Float;
+use plimsoll_fragments::quant::{Bits, decode, encode};
+use plimsoll_fragments::work::{BringBackWork, DecodeInput, DecodeWork, Decoded, UploadInput, UploadWork};
+use plimsoll_runtime::cpu::CpuDevice;
+use plimsoll_runtime::gauge::Gauge;
+use plimsoll_runtime::{Device, Orchestrator, Task};
+use plimsoll_wgpu::{OpenOptions, discover};
+use weights::{Kind, to_bytes};
+
+const DEVICES: [DeviceId; 2] = [DeviceId(0), DeviceId(1)];
+
+/// The CPU and the first Vulkan device.
+fn orchestrator() -> Orchestrator {
+    let found = discover();
+    let found = found.first().expect("a Vulkan device; Debian has a software one in mesa-vulkan-drivers");
+    let options = OpenOptions::default().with_memory_limit(Bytes::mib(256)).with_slots(1);
+    let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(1).build());
+    let gpu: Arc<dyn Device> = found.open(&options).expect("the device opens").remove(0);
+    Orchestrator::builder().devices([cpu, gpu]).build()
+}
+
+#[test]
+fn every_level_is_the_same_on_every_device() {
+    let orchestrator = orchestrator();
+    let (upload, work) = (orchestrator.register(UploadWork), orchestrator.register(DecodeWork));
+    let back = orchestrator.register(BringBackWork);
+    for (bits, count) in [("2,3,4,6,8", 66_001), ("1", 1), ("8", 65), ("3,7", 40_000), ("1,2,3,4,5", 129)] {
+        let bits: Bits = bits.parse().unwrap();
+        for kind in Kind::ALL {
+            let encoded = encode(&to_bytes(&kind.weights(count, 6), Float::F32), Float::F32, &bits, false);
+            let levels: Vec<(Arc<Vec<u8>>, Checksum)> =
+                encoded.levels.iter().map(|level| (Arc::new(level.clone()), Checksum::of(level))).collect();
+            for device in DEVICES {
+                let gauge = Arc::new(Gauge::default());
+                let input = UploadInput { levels: levels.clone(), gauge: Arc::clone(&gauge) };
+                let buffers = orchestrator.run(&upload, Task::new(input).devices([device])).unwrap().output;
+                let buffers: Vec<_> = buffers.into_iter().map(Arc::new).collect();
+                assert_eq!(gauge.now(), Bytes(levels.iter().map(|(level, _)| level.len() as u64).sum()));
+                for there in 1..=levels.len() {
+                    let planes = buffers[..there].to_vec();
+                    let input = DecodeInput { levels: planes, bits: bits.clone(), weights: count, keeps: false };
+                    let done = orchestrator.run(&work, Task::new(input).devices([device])).unwrap();
+                    let Decoded::Host(decoded) = done.output else { panic!("it was not to be kept") };
+                    let slices: Vec<&[u8]> = encoded.levels[..there].iter().map(Vec::as_slice).collect();
+                    let mut expected = vec![0.0; count];
+                    decode(&slices, &bits, &mut expected).unwrap();
+                    let same = decoded.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(same && decoded.len() == count, "{kind:?}, {bits}, {there} levels on {device}");
+                }
+                let (level, checksum) = &levels[0];
+                let task = Task::new((Arc::clone(&buffers[0]), *checksum)).devices([device]);
+                assert_eq!(orchestrator.run(&back, task).unwrap().output, **level);
+                let wrong = Task::new((Arc::clone(&buffers[0]), Checksum(1))).devices([device]);
+                assert!(orchestrator.run(&back, wrong).is_err(), "what is not what it should be is found out");
+                drop(buffers);
+                assert_eq!(gauge.now(), Bytes::ZERO);
+            }
+        }
+    }
+}
+
+#[test]
+fn levels_that_do_not_fit_together_are_refused() {
+    let orchestrator = orchestrator();
+    let (upload, work) = (orchestrator.register(UploadWork), orchestrator.register(DecodeWork));
+    let bytes = vec![1_u8; 64];
+    let input = UploadInput { levels: vec![(Arc::new(bytes.clone()), Checksum::of(&bytes))], gauge: Arc::default() };
+    let buffers = orchestrator.run(&upload, Task::new(input).devices([DEVICES[1]])).unwrap().output;
+    let input = DecodeInput {
+        levels: buffers.into_iter().map(Arc::new).collect(),
+        bits: Bits::default(),
+        weights: 1_000,
+        keeps: false,
+    };
+    assert!(orchestrator.run(&work, Task::new(input).devices([DEVICES[1]])).is_err());
+    let damaged = UploadInput { levels: vec![(Arc::new(bytes), Checksum(7))], gauge: Arc::default() };
+    assert!(orchestrator.run(&upload, Task::new(damaged).devices([DEVICES[1]])).is_err(), "never sent to a device");
+}
