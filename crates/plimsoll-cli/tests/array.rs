@@ -193,3 +193,50 @@ fn errors_say_what_to_do_next() {
     assert!(folder.at("notes/todo.txt").exists());
     assert!(!folder.at("x.zarr").exists(), "nothing is begun for what cannot be");
 }
+
+#[test]
+fn an_address_of_something_else_is_no_folder() {
+    let folder = Folder::new();
+    let output = folder.shell("plimsoll array info gs://bucket/out.zarr");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("s3://bucket/folder"), "{}", stderr(&output));
+}
+
+#[cfg(not(feature = "s3"))]
+#[test]
+fn a_program_without_buckets_says_how_to_get_them() {
+    let folder = Folder::new();
+    let output = folder.shell("plimsoll array info s3://bucket/out.zarr");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--features s3"), "{}", stderr(&output));
+}
+
+/// Written, killed, gone on with, looked at and checked in a bucket.
+#[cfg(feature = "s3")]
+#[test]
+fn an_array_in_a_bucket_is_written_gone_on_with_and_sound() {
+    let server = plimsoll_testkit::bucket::Bucket::start();
+    let run = |words: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(words.split(' ')).envs(server.variables()).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let write = WRITE.trim_start_matches("plimsoll ").to_owned() + " --resume s3://data/runs/out.zarr";
+    let mut killed = run(&write);
+    killed.stdin.take().unwrap().write_all(&frames(40)).unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let mut whole = run(&write);
+    let mut input = whole.stdin.take().unwrap();
+    input.write_all(&frames(50)).unwrap();
+    drop(input);
+    let output = whole.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let info = run("array info s3://data/runs/out.zarr").wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&info.stdout).contains("50 × 60 × 70"), "{}", stderr(&info));
+    let sound = run("array verify s3://data/runs/out.zarr").wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&sound.stdout).contains("all sound"), "{}", stderr(&sound));
+    let none = run("array info s3://elsewhere/out.zarr").wait_with_output().unwrap();
+    assert!(!none.status.success() && stderr(&none).contains("there is no bucket 'elsewhere'"), "{}", stderr(&none));
+}

@@ -22,12 +22,12 @@ pub(crate) fn options(bucket: &Bucket) -> S3Options {
     options
 }
 
-pub(crate) fn store_with(options: &S3Options) -> Arc<S3> {
-    Arc::new(S3::open(&format!("s3://{BUCKET}/runs/out.zarr"), options).unwrap())
+pub(crate) fn store_at(name: &str, options: &S3Options) -> Arc<S3> {
+    Arc::new(S3::open(&format!("s3://{BUCKET}/runs/{name}.zarr"), options).unwrap())
 }
 
 pub(crate) fn store(bucket: &Bucket) -> Arc<S3> {
-    store_with(&options(bucket))
+    store_at("out", &options(bucket))
 }
 
 /// Frames in shards of several parts each.

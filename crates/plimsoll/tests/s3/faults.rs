@@ -28,10 +28,11 @@ fn every_third(asked: &Asked) -> Misbehaviour {
 
 #[test]
 fn a_bucket_that_fails_every_third_time_gets_every_byte() {
-    for (spec, steps) in [(bucket::small(), 9), (bucket::large(), 7)] {
-        let server = Bucket::start();
+    let server = Bucket::start();
+    for (name, spec, steps) in [("small", bucket::small(), 9), ("large", bucket::large(), 7)] {
         server.misbehave(every_third);
-        let (store, bytes) = (bucket::store(&server), bucket::elements(&spec, steps));
+        let store = bucket::store_at(name, &bucket::options(&server));
+        let bytes = bucket::elements(&spec, steps);
         bucket::write(store.clone(), &spec, &bytes, Begin::New).unwrap();
         let read = Store::open(store.clone()).unwrap();
         assert!(read.verify(&VerifyOptions::default()).unwrap().is_sound(), "read through the same faults");
@@ -57,10 +58,11 @@ fn a_bucket_that_says_503_for_a_while_is_waited_for() {
 
 #[test]
 fn a_bucket_that_stays_away_is_an_error_in_time_and_what_was_finished_is_whole() {
-    for how in
-        [Misbehaviour::Status(503, "SlowDown"), Misbehaviour::CutRequest, Misbehaviour::Slow(Duration::from_secs(60))]
+    let slow = Misbehaviour::Slow(Duration::from_secs(60));
+    let server = Bucket::start();
+    for (name, how) in
+        [("busy", Misbehaviour::Status(503, "SlowDown")), ("cut", Misbehaviour::CutRequest), ("slow", slow)]
     {
-        let server = Bucket::start();
         let (spec, away) = (bucket::small(), how.clone());
         let shards = AtomicUsize::new(0);
         server.misbehave(move |asked| {
@@ -71,13 +73,13 @@ fn a_bucket_that_stays_away_is_an_error_in_time_and_what_was_finished_is_whole()
         let mut options = bucket::options(&server);
         options.request_max = Duration::from_millis(500);
         options.retry_max = Duration::from_secs(2);
-        let (store, bytes, begun) = (bucket::store_with(&options), bucket::elements(&spec, 9), Instant::now());
+        let (store, bytes, begun) = (bucket::store_at(name, &options), bucket::elements(&spec, 9), Instant::now());
         let error = bucket::write(store.clone(), &spec, &bytes, Begin::New).unwrap_err();
         let ArrayError::Sink(error) = error else { panic!("{how:?}: {error}") };
         assert!(matches!(&*error, SinkError::Unreachable { .. }), "{how:?}: {error:?}");
         assert!(begun.elapsed() < Duration::from_secs(30), "{how:?}: {:?}", begun.elapsed());
         server.behave();
-        let store = bucket::store(&server);
+        let store = bucket::store_at(name, &bucket::options(&server));
         let found = Store::open(store.clone()).unwrap().verify(&VerifyOptions::default()).unwrap();
         assert!(found.is_sound(), "{how:?}: {:?}", found.faults);
         bucket::write(store.clone(), &spec, &bytes, Begin::Resume).unwrap();

@@ -41,9 +41,8 @@ fn arrays_in_a_bucket_are_those_in_memory_and_go_on_growing() {
 fn a_run_that_was_cut_at_any_write_goes_on_to_the_same_array() {
     let spec = bucket::small();
     let bytes = bucket::elements(&spec, 5);
-    let mut cuts = 0;
+    let (mut cuts, server) = (0, Bucket::start());
     for nth in [0, 1, 2, 3, 5, 8, 13, 21, 34] {
-        let server = Bucket::start();
         let writes = std::sync::atomic::AtomicUsize::new(0);
         server.misbehave(move |asked| {
             let is_write = asked.method == "PUT" && !asked.target.ends_with(".writer");
@@ -53,7 +52,7 @@ fn a_run_that_was_cut_at_any_write_goes_on_to_the_same_array() {
                 false => Misbehaviour::None,
             }
         });
-        let store = bucket::store(&server);
+        let store = bucket::store_at(&nth.to_string(), &bucket::options(&server));
         let cut = bucket::write(store.clone(), &spec, &bytes, Begin::New);
         cuts += usize::from(cut.is_err());
         server.behave();

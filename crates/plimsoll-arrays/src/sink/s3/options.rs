@@ -19,7 +19,7 @@ pub struct S3Options {
     pub request_max: Duration,
     /// How long one may be tried again. Then the store counts as not to be reached.
     pub retry_max: Duration,
-    /// How often one is tried again.
+    /// How often one is tried again: waits between tries are drawn by lot, so that only the time says how long that is.
     pub retries_max: usize,
     /// How often the lock of a writer is renewed.
     pub lock_renewed: Duration,
@@ -34,7 +34,7 @@ impl Default for S3Options {
         Self {
             request_max: Duration::from_secs(60),
             retry_max: Duration::from_secs(180),
-            retries_max: 12,
+            retries_max: 100,
             lock_renewed: Duration::from_secs(5),
             lock_dead: Duration::from_secs(20),
             settings: Vec::new(),
@@ -63,7 +63,7 @@ pub(super) fn parse(address: &str) -> Result<(&str, &str), SinkError> {
 pub(super) fn store(address: &str, bucket: &str, options: &S3Options) -> Result<AmazonS3, SinkError> {
     let wrong = |why: String| SinkError::Address { address: address.to_owned(), why };
     let backoff =
-        BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(10), base: 2.0 };
+        BackoffConfig { init_backoff: Duration::from_millis(200), max_backoff: Duration::from_secs(10), base: 2.0 };
     let retry = RetryConfig { backoff, max_retries: options.retries_max, retry_timeout: options.retry_max };
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
     for (name, value) in &options.settings {
