@@ -25,6 +25,18 @@ pub(crate) enum What {
     FileOfCpu(&'static str),
 }
 
+impl What {
+    /// The same in processor time, for a time.
+    pub(crate) fn in_processor_time(self) -> Option<Self> {
+        match self {
+            Self::Pack => Some(Self::PackCpu),
+            Self::Unpack => Some(Self::UnpackCpu),
+            Self::FileOf(maker) => Some(Self::FileOfCpu(maker)),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

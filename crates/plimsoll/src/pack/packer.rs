@@ -99,7 +99,8 @@ impl Packer {
     /// Unpacks any zstd, gzip or BGZF input.
     ///
     /// # Errors
-    /// [`PackError`]; what was written until then is right.
+    /// [`PackError`]. What was written until then is right, unless it is of a gzip member of another program or of a frame of
+    /// more than 48 MiB: those are written as they come, and their only checksum stands at their end.
     pub fn unpack(
         &self,
         input: impl Read + Send + 'static,

@@ -1,6 +1,7 @@
 //! Pieces under way: whole ones are unpacked side by side, parts of one frame one after the other, all written in order.
-//! Never holds more than the window. Invariant: what is written is a prefix of the unpacked file; an error comes once, last,
-//! and is that of the first place in the file that has one.
+//! Never holds more than the window. Invariant: what is written of whole pieces is a prefix of the unpacked file (parts are
+//! written before the checksum at their end is known); an error comes once, last, and is that of the first place in the
+//! file that has one.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

@@ -50,8 +50,9 @@ pub(crate) struct PackArgs {
 
 /// Unpack zstd, gzip and BGZF files
 ///
-/// Frames and members that can be are unpacked side by side. A damaged file is an error that says where; what was written
-/// before it is right.
+/// Frames and members that can be are unpacked side by side. A damaged file is an error that says where, and leaves no
+/// output behind. What went into a pipe before it is right, unless it is of a gzip member of another program or a frame of
+/// more than 48 MiB: their only checksum stands at their end.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = UNPACK_EXAMPLES)]
 pub(crate) struct UnpackArgs {
