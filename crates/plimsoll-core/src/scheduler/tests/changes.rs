@@ -107,7 +107,8 @@ fn sessions_that_are_all_discarded() {
 
 #[test]
 fn a_session_that_comes_back_after_all_were_discarded() {
-    let (mut scheduler, spec) = costly_to_open();
+    let (mut scheduler, mut spec) = costly_to_open();
+    spec.ladder = on_gpu(100);
     open_there(&mut scheduler, &spec);
     scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
     let run = start(&mut scheduler, Moment(1), OTHER.0);
@@ -133,7 +134,8 @@ fn memory_that_ran_out_on_a_session_that_can_be_used_again() {
 /// Of another shape, so that the session which was opened is of no use.
 #[test]
 fn what_opening_takes_is_measured_by_another() {
-    let (mut scheduler, spec) = two_gpus();
+    let (mut scheduler, mut spec) = two_gpus();
+    spec.ladder = on_gpu(100);
     let other = TaskSpec { session: crate::task::SessionShape { params: 0, shape: 7 }, ..spec.clone() };
     for _ in 0..2 {
         assert_eq!(one_more(&mut scheduler, &spec), OTHER);
