@@ -73,7 +73,7 @@ const ARROWS: &[Arrow] = &[
             "plimsoll-runtime",
             "plimsoll-testkit",
         ],
-        tests: &[],
+        tests: &["plimsoll-fragments"],
     },
     Arrow { from: "xtask", to: &[], tests: &[] },
     Arrow { from: "mutate", to: &[], tests: &[] },

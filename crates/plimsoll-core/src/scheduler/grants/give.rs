@@ -132,7 +132,6 @@ impl<H: Host> Scheduler<H> {
             debug_assert!(false, "it was looked at a moment ago and fitted");
             return self.discarded.extend(discards);
         };
-        self.things_changed();
         self.grants.change(id, |grant| {
             (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease));
             grant.stay_on_its_devices();

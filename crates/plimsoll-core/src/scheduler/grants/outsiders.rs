@@ -45,14 +45,18 @@ impl Outsiders {
     }
 
     /// So much of what strangers hold is a program's that is about to be promised it.
-    pub(super) fn with_less_strangers(self, bytes: Bytes) -> Self {
-        Self { strangers: self.strangers - bytes, granted: self.granted + bytes, ..self }
+    pub(super) fn take_from_strangers(&mut self, bytes: Bytes) {
+        (self.strangers, self.granted) = (self.strangers - bytes, self.granted + bytes);
     }
 
     /// So much of what programs use is no longer promised to any of them.
-    pub(super) fn with_more_strangers(self, bytes: Bytes) -> Self {
-        let strangers = (self.strangers + bytes).min(self.others);
-        Self { strangers, granted: self.granted - bytes, ..self }
+    pub(super) fn leave_to_strangers(&mut self, bytes: Bytes) {
+        (self.strangers, self.granted) = ((self.strangers + bytes).min(self.others), self.granted - bytes);
+    }
+
+    /// All that an owner uses is about to be promised to it: nothing of it is late any more.
+    pub(super) fn forgive(&mut self, owner: GrantOwner) {
+        self.late.iter_mut().for_each(|late| late.retain(|(by, _)| *by != owner));
     }
 
     /// What programs without a grant hold.
@@ -340,7 +344,7 @@ mod tests {
     fn what_was_given_up_on_is_forgotten_once_it_is_free() {
         let mut seen = Outsiders::new(others(0));
         seen.read(others(60), Bytes(60), Bytes::ZERO);
-        seen.give_up(Bytes(30));
+        seen.give_up(Bytes(30), SOMEBODY);
         seen.read(others(30), Bytes(30), Bytes::ZERO);
         assert_eq!(seen.read(others(10), Bytes(30), Bytes(20)), Bytes(20));
     }

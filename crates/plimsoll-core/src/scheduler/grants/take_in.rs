@@ -12,11 +12,25 @@ use crate::{Bytes, DeviceId, Moment, Nanos};
 
 impl<H: Host> Scheduler<H> {
     /// What of a program's use of a device could be promised if it were taken in, with all that it holds now in one grant.
+    /// What is promised of it is no stranger's any more, so the line rises with it; by less, if there is a margin.
     pub fn room_to_take_in(&self, device: DeviceId, program: u64, used: Bytes) -> Bytes {
         let own = self.promised_to(GrantOwner::Program(program), device);
-        let memory = self.grants.outsiders[device.index()].with_less_strangers(used - used.min(own)).for_the_line();
-        let line = self.device(device).spec.margin.line(memory);
-        used.min(line - (self.ledger.promised(device) - own))
+        let others = self.ledger.promised(device) - own;
+        let fits = |bytes: Bytes| {
+            let mut outsiders = self.grants.outsiders[device.index()].clone();
+            outsiders.take_from_strangers(bytes - bytes.min(own));
+            others + bytes <= self.device(device).spec.margin.line(outsiders.for_the_line())
+        };
+        if fits(used) {
+            return used;
+        }
+        // Less always fits if more does: the line rises by at most what is promised.
+        let (mut room, mut too_much) = (0, used.0);
+        while room + 1 < too_much {
+            let middle = room.midpoint(too_much);
+            *(if fits(Bytes(middle)) { &mut room } else { &mut too_much }) = middle;
+        }
+        Bytes(room)
     }
 
     /// Gives a program a grant for what the driver says it uses of a device, instead of all grants that it has. The first
@@ -75,10 +89,11 @@ impl<H: Host> Scheduler<H> {
         }
         let own = self.ledger.promised(device) - self.ledger.programs(device);
         let outsiders = &mut self.grants.outsiders[device.index()];
-        *outsiders = match promised > was_counted {
-            true => outsiders.with_less_strangers(promised - was_counted),
-            false => outsiders.with_more_strangers(was_counted - promised),
-        };
+        outsiders.forgive(owner);
+        match promised > was_counted {
+            true => outsiders.take_from_strangers(promised - was_counted),
+            false => outsiders.leave_to_strangers(was_counted - promised),
+        }
         let memory = outsiders.for_the_line();
         let (line, ceiling) = self.device_mut(device).line_after(memory, own);
         self.ledger.set_line(device, line, ceiling);

@@ -92,9 +92,13 @@ fn what_does_not_fit_beside_others_stays_a_strangers() {
     assert_eq!(heard(&mut scheduler), [format!("{other} holds rung 0")]);
     // Promised and not used yet, while somebody else took more than was left.
     uses(&mut scheduler, 2, 700, 0);
-    assert_eq!(scheduler.room_to_take_in(A, PROGRAM, Bytes(700)), Bytes(500));
+    assert_eq!(scheduler.room_to_take_in(A, PROGRAM, Bytes(700)), Bytes(0));
     assert!(take_in(&mut scheduler, 3, &[700], 700).is_err());
     assert_eq!(scheduler.strangers_on(A), Bytes(700), "nothing has changed");
-    take_in(&mut scheduler, 4, &[500], 700).unwrap();
-    assert_eq!((free(&scheduler), scheduler.strangers_on(A)), (0, Bytes(200)));
+    scheduler.return_grant(Moment(4), other);
+    uses(&mut scheduler, 5, 700, 0);
+    ask(&mut scheduler, 6, GrantSpec { owner: GrantOwner::Program(7), ..on_a(&[300]) });
+    assert_eq!(scheduler.room_to_take_in(A, PROGRAM, Bytes(700)), Bytes(700));
+    take_in(&mut scheduler, 7, &[700], 700).unwrap();
+    assert_eq!((free(&scheduler), scheduler.strangers_on(A)), (0, Bytes(0)));
 }
