@@ -7,7 +7,7 @@
 //! name = "gpu0"
 //! capacity = "24GiB"
 //! strangers = "1GiB"            # used by programs without a lease
-//! uses_folder = "uses"          # beside the script: uses/PID holds the bytes that process PID uses of this device
+//! uses_folder = "uses"          # beside the script: uses/PID or uses/PID-STARTED holds the bytes that a process uses of it
 //! [devices.processes]
 //! 4242 = "2GiB"                 # used by process 4242
 //! ```
@@ -119,13 +119,19 @@ fn visible(name: &str) -> Vec<(String, String)> {
     number.map(|number| ("CUDA_VISIBLE_DEVICES".to_owned(), number.to_owned())).into_iter().collect()
 }
 
-/// What living processes say of themselves. A dead one has nothing, whatever its file says.
+/// What living processes say of themselves. A dead one has nothing, whatever its file says. Numbers are used again: one that
+/// also says when it began (as [`Process`] has it) is not taken for the next of its number.
 fn uses(folder: &Path) -> Vec<ProcessUse> {
     let entries = fs::read_dir(folder).into_iter().flatten().take(USES_MAX);
     let said = entries.filter_map(|entry| {
         let path = entry.ok()?.path();
-        let pid: u32 = path.file_name()?.to_str()?.parse().ok()?;
-        Process::find(pid)?;
+        let name = path.file_name()?.to_str()?;
+        let (pid, started) = name.split_once('-').map_or((name, None), |(pid, started)| (pid, Some(started)));
+        let pid: u32 = pid.parse().ok()?;
+        let process = Process::find(pid)?;
+        if started.is_some_and(|started| started.parse() != Ok(process.started)) {
+            return None;
+        }
         let bytes: Bytes = fs::read_to_string(&path).ok()?.trim().parse().ok()?;
         Some(ProcessUse::of(Path::new("/proc"), pid, bytes))
     });
@@ -166,6 +172,12 @@ mod tests {
         let read = scripted.read().unwrap().remove(0);
         assert_eq!(read.free, Bytes::gib(7), "what a process that is not there says is not counted");
         assert_eq!(read.processes.unwrap()[0].pid, this);
+        fs::remove_file(folder.path().join(format!("uses/{this}"))).unwrap();
+        let started = Process::this().started;
+        fs::write(folder.path().join(format!("uses/{this}-{started}")), "3GiB\n").unwrap();
+        fs::write(folder.path().join(format!("uses/{this}-{}", started - 1)), "5GiB\n").unwrap();
+        let read = scripted.read().unwrap().remove(0);
+        assert_eq!(read.free, Bytes::gib(6), "nor what another process of its number said");
     }
 
     #[test]

@@ -71,8 +71,7 @@ fn holder(folder: &Path, mib: u64) {
     let socket = folder.join("run/serve.sock");
     let mut client = until("the daemon", || Client::connect(&socket).map_err(|error| error.to_string()));
     let Ok(Say::Granted(granted)) = client.lease(wants("holder", mib)) else { panic!("there is room") };
-    let uses = folder.join("uses").join(std::process::id().to_string());
-    fs::write(uses, granted.bytes.to_string()).unwrap();
+    fs::write(own_use(folder), granted.bytes.to_string()).unwrap();
     println!("held {}", granted.lease.0);
     std::io::stdout().flush().unwrap();
     loop {
@@ -81,6 +80,12 @@ fn holder(folder: &Path, mib: u64) {
             Err(_) => client = claim(&socket, &granted),
         }
     }
+}
+
+/// Where this process says what it uses. Numbers of processes are used again, so it also says when it began.
+pub(crate) fn own_use(folder: &Path) -> PathBuf {
+    let this = plimsoll_daemon::process::Process::this();
+    folder.join("uses").join(format!("{}-{}", this.pid, this.started))
 }
 
 fn claim(socket: &Path, granted: &Granted) -> Client {

@@ -10,7 +10,7 @@ use plimsoll_core::rng::Rng;
 use plimsoll_daemon::client::Client;
 use plimsoll_daemon::wire::{Kind, LeaseId, LeaseRequest, Recall, Request, Rung, Say, Urgency};
 
-use crate::rig::{MIB, Process, Rig, until};
+use crate::rig::{MIB, Process, Rig, own_use, until};
 
 /// What all of the device's programs may use.
 const CAPACITY: u64 = 10_000;
@@ -54,7 +54,7 @@ pub(crate) fn program(folder: &Path, kind: &str) {
         },
         other => panic!("{other:?}"),
     };
-    let uses = folder.join("uses").join(std::process::id().to_string());
+    let uses = own_use(folder);
     let use_of = |bytes: u64| {
         let aside = uses.with_extension("new");
         fs::write(&aside, bytes.to_string()).unwrap();
@@ -86,15 +86,29 @@ fn rise(client: &mut Client, lease: LeaseId, rung: usize, grow: impl FnOnce()) {
     }
 }
 
-/// What living programs use, in MiB.
-fn used(folder: &Path) -> u64 {
+/// What each living program says that it uses.
+fn uses(folder: &Path) -> BTreeMap<String, u64> {
     let files = fs::read_dir(folder.join("uses")).unwrap().map(|entry| entry.unwrap().path());
-    let bytes = files.filter_map(|path| {
-        let pid = path.file_name()?.to_str()?.parse().ok()?;
+    let uses = files.filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        let (pid, started) = name.split_once('-')?;
+        let process = plimsoll_daemon::process::Process { pid: pid.parse().ok()?, started: started.parse().ok()? };
         let bytes: u64 = fs::read_to_string(&path).ok()?.parse().ok()?;
-        plimsoll_daemon::process::Process::find(pid).map(|_| bytes)
+        process.is_alive().then_some((name, bytes))
     });
-    bytes.sum::<u64>() / MIB
+    uses.collect()
+}
+
+/// What living programs use at one moment, in MiB: nothing has changed while it was read.
+fn used(folder: &Path) -> u64 {
+    let mut before = uses(folder);
+    loop {
+        let after = uses(folder);
+        if before == after {
+            return after.values().sum::<u64>() / MIB;
+        }
+        before = after;
+    }
 }
 
 #[test]

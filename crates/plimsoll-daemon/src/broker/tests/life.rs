@@ -206,7 +206,7 @@ fn a_lease_waits_for_its_device_to_be_known() {
     let stored: Vec<_> = world.broker.drain_changed().into_iter().filter_map(|(_, lease)| lease).collect();
     world.broker = Broker::new(world.now, settings(), 1, 1);
     world.broker.adopt(world.now, stored);
-    assert_eq!(world.broker.drain_changed(), [], "the journal keeps it");
+    assert!(world.broker.drain_changed().is_empty(), "the journal keeps it");
     world.read();
     assert_eq!((world.promised(0), world.line(0)), (600, 1_000));
     assert!(lease_of(&world.ask(11, wants(&[100]))) > lease);
