@@ -327,7 +327,7 @@ mod tests {
             ("[[engine]]\nkind = \"ollama\"\nprot = 1", "prot"),
             ("[[gate]]\nlisten = 70000\nengine = \"a\"", "70000"),
         ] {
-            let error = toml::from_str::<Config>(wrong).err().expect(wrong).to_string();
+            let error = toml::from_str::<Config>(wrong).expect_err(wrong).to_string();
             assert!(error.contains(says), "{error}");
         }
         for (wrong, says) in [

@@ -91,10 +91,10 @@ impl Engine {
             return Descent { problems, ..Descent::default() };
         };
         let mut descent = Descent { before, after: before, ..Descent::default() };
-        if before > to.keep {
-            if let Err(problem) = self.descend_from(truth, to, measures, &mut descent) {
-                descent.problems.push(problem);
-            }
+        if before > to.keep
+            && let Err(problem) = self.descend_from(truth, to, measures, &mut descent)
+        {
+            descent.problems.push(problem);
         }
         descent.is_reached = descent.after <= to.keep;
         descent

@@ -37,6 +37,8 @@ const SLACK: u64 = 32 << 20;
 /// How long an engine that was granted memory may take to load.
 const LOADS_WITHIN: Duration = Duration::from_secs(120);
 
+/// How many times as long as one request may be held an engine waits for its lease.
+const HOLDS: u64 = 8;
 /// What warnings are about.
 const ANSWER: &str = "answers";
 /// See [`ANSWER`].
@@ -247,7 +249,8 @@ impl Keeper {
             priority: self.terms.priority,
             ladder: vec![crate::wire::Rung { bytes, quality: 1.0, switch_ms: 0 }],
             devices: self.terms.device.iter().cloned().collect(),
-            timeout_ms: Some(u64::try_from(self.terms.hold.as_millis()).unwrap_or(u64::MAX)),
+            // Requests come and go at the gate, each with a time of its own; the engine's place in the queue outlives them.
+            timeout_ms: Some(u64::try_from(self.terms.hold.as_millis()).unwrap_or(u64::MAX).saturating_mul(HOLDS)),
             pinned: false,
             may_be_stopped: false,
             batch_items: 0,

@@ -86,13 +86,8 @@ impl Keeper {
             Some(Say::Queued(queued)) => self.say(&queued.reason),
             // Its news were lost, or are on their way: the same twice does no harm.
             Some(_) => return self.was_granted(),
-            None => {
-                self.pending = None;
-                self.refuse(&NoRoom::TimedOut {
-                    after: self.terms.hold,
-                    why: "its place in the queue is over".to_owned(),
-                });
-            }
+            // Whoever still waits has its own time at the gate: it is asked for again at the next look.
+            None => self.pending = None,
         }
         Ok(())
     }
@@ -111,9 +106,11 @@ impl Keeper {
         self.wake_up(lease)
     }
 
+    /// Its place in the queue is over. Those who still wait may have come just now: it is asked for again, and each hears at
+    /// the gate when its own time is over.
     pub(super) fn was_refused(&mut self, why: &str) -> Result<(), Ending> {
         self.pending = None;
-        self.refuse(&NoRoom::TimedOut { after: self.terms.hold, why: why.to_owned() });
+        self.say(why);
         Ok(())
     }
 
