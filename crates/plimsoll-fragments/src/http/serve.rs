@@ -140,7 +140,7 @@ async fn connection(stream: tokio::net::TcpStream, files: Arc<Vec<Served>>, serv
     let stalled = Arc::new(Notify::new());
     let notify = Arc::clone(&stalled);
     let service = service_fn(move |request: Request<Incoming>| {
-        let response = respond(&request, &files, &served, &stalled_of(&notify));
+        let response = respond(&request, &files, &served, &notify);
         async move { Ok::<_, Infallible>(response) }
     });
     let serving = http1::Builder::new()
@@ -155,10 +155,6 @@ async fn connection(stream: tokio::net::TcpStream, files: Arc<Vec<Served>>, serv
         if end.as_mut().poll(context).is_ready() { Poll::Ready(()) } else { serving.as_mut().poll(context).map(|_| ()) }
     })
     .await;
-}
-
-fn stalled_of(notify: &Arc<Notify>) -> Arc<Notify> {
-    Arc::clone(notify)
 }
 
 fn respond(
@@ -266,12 +262,13 @@ impl FileBody {
                 });
                 let chunk = read.await.unwrap_or_else(|panic| Err(io::Error::other(panic)));
                 let is_over = chunk.is_err();
+                served.fetch_add(bytes as u64, Ordering::Relaxed);
                 match timeout(STALL_MAX, sender.send(chunk)).await {
                     Err(_) => return stalled.notify_one(),
                     Ok(Err(_)) => return,
                     Ok(Ok(())) if is_over => return,
-                    Ok(Ok(())) => served.fetch_add(bytes as u64, Ordering::Relaxed),
-                };
+                    Ok(Ok(())) => {}
+                }
                 at += bytes as u64;
             }
         });

@@ -14,12 +14,6 @@ pub enum HoldError {
     /// There is no room for them on the device.
     #[error("there is no room on the device: {0}")]
     Refused(GrantError),
-    /// There was no room for them for too long: wait longer, or ask for less.
-    #[error("there was no room on the device within {seconds} s; wait longer, or ask for a lower quality")]
-    NotInTime {
-        /// How long it waited.
-        seconds: u64,
-    },
     /// A task on the device failed.
     #[error("the device did not do it")]
     Task(#[source] RunError),

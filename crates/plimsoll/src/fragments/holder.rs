@@ -173,7 +173,8 @@ impl Holder {
         self.shared.state().trouble.clone()
     }
 
-    /// The weights of a tensor, decoded where its levels lie. A tensor that is kept as it is is decoded from memory.
+    /// The weights of a tensor, decoded where its levels lie. Tensors that are kept as they are lie on no device: they are
+    /// small, and [`StoredModel::fragment`] has their bytes.
     ///
     /// # Errors
     /// If it holds no such tensor, has left, or the device fails twice.

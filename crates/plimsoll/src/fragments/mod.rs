@@ -31,7 +31,7 @@ pub use holder::{DecodedTensor, Holder};
 pub use holding::Holding;
 pub use ladder::HoldRequest;
 pub use packing::{PackSummary, RestoreSummary, pack_file, restore_file};
-pub use plimsoll_fragments::data_type::DataType;
+pub use plimsoll_fragments::data_type::{DataType, Float};
 pub use plimsoll_fragments::file::{FragmentFile, Model};
 pub use plimsoll_fragments::http::{PullWatch, Pulled, Server};
 pub use plimsoll_fragments::index::{Fragment, Index, Tensor};
