@@ -15,5 +15,4 @@ mod kernel;
 mod producers;
 mod resume;
 mod round_trips;
-#[cfg(feature = "gpu")]
 mod stages;

@@ -16,8 +16,11 @@ use plimsoll_arrays::work::scatter::ScatterStep;
 use plimsoll_arrays::work::shuffle::ShuffleStep;
 use plimsoll_arrays::{Fill, Grid};
 use plimsoll_runtime::cpu::CpuDevice;
+use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice, VirtualDeviceBuilder};
 
-use crate::{cases, devices};
+use crate::cases;
+#[cfg(feature = "gpu")]
+use crate::devices;
 
 fn mixed(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
@@ -122,6 +125,7 @@ fn check_shuffles(backend: &mut dyn Backend) {
     }
 }
 
+#[cfg(feature = "gpu")]
 #[test]
 fn kernels_cut_and_shuffle_on_a_vulkan_device_as_plain_copies_do() {
     let gpu = devices::lavapipe();
@@ -178,9 +182,8 @@ fn written(orchestrator: &Orchestrator, spec: &ArraySpec, bytes: &[u8], options:
     store
 }
 
-#[test]
-fn whichever_stages_a_gpu_does_the_store_has_the_same_bytes() {
-    let orchestrator = Orchestrator::builder().devices(devices::machine()).build();
+/// Every choice of stages, for every array, and the one that is made by what was measured.
+fn check_choices(orchestrator: &Orchestrator) {
     let mut tried = 0;
     for (spec, steps) in specs() {
         let bytes = cases::elements(&spec, steps);
@@ -188,20 +191,58 @@ fn whichever_stages_a_gpu_does_the_store_has_the_same_bytes() {
         let layout = Layout::new(&spec).unwrap();
         let is_own = spec.order.is_none();
         for stages in DeviceStages::possible(&layout, layout.levels()[0].grid.chunk[0]).choices() {
-            let store = written(&orchestrator, &spec, &bytes, &options(stages));
+            let store = written(orchestrator, &spec, &bytes, &options(stages));
             assert!(*store.objects() == *expected.objects(), "{} {} with {stages}", spec.data_type, spec.codec);
             assert!(is_own || !stages.shuffle);
             tried += 1;
         }
-        let chosen = written(&orchestrator, &spec, &bytes, &ArrayOptions::default());
+        let chosen = written(orchestrator, &spec, &bytes, &ArrayOptions::default());
         assert!(*chosen.objects() == *expected.objects(), "{} {} as chosen", spec.data_type, spec.codec);
     }
     assert!(tried >= 30, "{tried} choices");
 }
 
+#[cfg(feature = "gpu")]
+#[test]
+fn whichever_stages_a_vulkan_device_does_the_store_has_the_same_bytes() {
+    check_choices(&Orchestrator::builder().devices(devices::machine()).build());
+}
+
+fn with_virtual(gpu: VirtualDeviceBuilder) -> Arc<Orchestrator> {
+    let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(2).build());
+    let devices: [Arc<dyn Device>; 2] = [Arc::new(gpu.build()), cpu];
+    Arc::new(Orchestrator::builder().devices(devices).build())
+}
+
+#[test]
+fn whichever_stages_a_virtual_device_does_the_store_has_the_same_bytes() {
+    check_choices(&with_virtual(VirtualDevice::gpu("v")));
+}
+
+/// Of several slabs, all stages on the device: lost at each launch of the first slabs, short of memory at each allocation.
+#[test]
+fn a_device_that_is_lost_or_runs_out_of_memory_in_any_stage_changes_no_byte() {
+    let spec = ArraySpec {
+        shard: Some(vec![4, 256, 256]),
+        levels: Levels::Count(2),
+        codec: "blosc:lz4:5:shuffle".parse().unwrap(),
+        ..ArraySpec::new(vec![0, 512, 700], DataType::U16, vec![2, 128, 128])
+    };
+    let bytes = cases::elements(&spec, 13);
+    let expected = written(&cases::orchestrator(2), &spec, &bytes, &options(DeviceStages::default()));
+    let all = options(DeviceStages { levels: true, scatter: true, shuffle: true });
+    let lost = (1..=12).map(|launch| ScriptedFault::Lost { launch });
+    let full = (1..=8).map(|allocation| ScriptedFault::OutOfMemory { allocation });
+    for fault in lost.chain(full) {
+        let orchestrator = with_virtual(VirtualDevice::gpu("v").fault(fault.clone()));
+        let store = written(&orchestrator, &spec, &bytes, &all);
+        assert!(*store.objects() == *expected.objects(), "{fault:?}");
+    }
+}
+
 #[test]
 fn stages_that_cannot_run_there_are_errors_before_the_store_is_touched() {
-    let with_gpu = Orchestrator::builder().devices(devices::machine()).build();
+    let with_gpu = with_virtual(VirtualDevice::gpu("v"));
     let refused = |orchestrator: &Orchestrator, spec: &ArraySpec, options: &ArrayOptions| {
         let store = Arc::new(Memory::default());
         let layout = Layout::new(spec).unwrap();
@@ -229,7 +270,7 @@ fn arrays_that_share_a_device_give_their_slots_back_at_once() {
     let spec = ArraySpec { codec: "blosc:lz4:5:shuffle".parse().unwrap(), ..cases::frames() };
     let layout = Layout::new(&spec).unwrap();
     let all = options(DeviceStages { levels: true, scatter: true, shuffle: true });
-    let orchestrator = Arc::new(Orchestrator::builder().devices(devices::machine()).build());
+    let orchestrator = with_virtual(VirtualDevice::gpu("v"));
     let alone = all.explain(&orchestrator, &layout).unwrap();
     assert!(alone.contains("levels, scatter, shuffle") && alone.contains("several slots"), "{alone}");
     let shared = ArrayOptions { arrays_at_once: 3, ..all };
@@ -256,7 +297,7 @@ fn arrays_that_share_a_device_give_their_slots_back_at_once() {
 fn the_choice_is_made_by_what_was_measured_and_says_so() {
     let spec = ArraySpec { codec: "blosc:lz4:5:shuffle".parse().unwrap(), ..cases::frames() };
     let layout = Layout::new(&spec).unwrap();
-    let orchestrator = Orchestrator::builder().devices(devices::machine()).build();
+    let orchestrator = with_virtual(VirtualDevice::gpu("v"));
     let told = ArrayOptions::default().explain(&orchestrator, &layout).unwrap();
     // Nothing, levels, and each with scatter, and with shuffle.
     assert_eq!(told.lines().filter(|line| line.contains("CPU cores")).count(), 6, "{told}");

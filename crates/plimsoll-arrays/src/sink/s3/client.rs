@@ -7,8 +7,8 @@ use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use object_store::aws::AmazonS3;
@@ -53,6 +53,8 @@ pub(super) struct Client {
     pub(super) uploads: Arc<Semaphore>,
     /// The lock was lost to somebody else.
     pub(super) is_lost: AtomicBool,
+    /// When the lock that is held was last known to be ours.
+    pub(super) renewed: Mutex<Option<Instant>>,
     has_bucket: OnceLock<()>,
 }
 
@@ -74,6 +76,7 @@ impl Client {
             runtime: Some(runtime.map_err(|error| wrong(format!("no thread could be started: {error}")))?),
             uploads: Arc::new(Semaphore::new(super::upload::UNDER_WAY_MAX)),
             is_lost: AtomicBool::new(false),
+            renewed: Mutex::new(None),
             has_bucket: OnceLock::new(),
         })
     }
@@ -85,10 +88,17 @@ impl Client {
 
     /// An error if the lock that was taken here is somebody else's by now.
     pub(super) fn must_be_writer(&self) -> Result<(), SinkError> {
-        match self.is_lost.load(Ordering::Acquire) {
+        // A program that was stopped for a while asks the clock before its own thread could say that it is too late.
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_late = renewed.is_some_and(|renewed| renewed.elapsed() >= self.options.lock_own_max());
+        match is_late || self.is_lost.load(Ordering::Acquire) {
             true => Err(SinkError::LockLost { store: self.address.clone() }),
             false => Ok(()),
         }
+    }
+
+    pub(super) fn renew(&self, at: Option<Instant>) {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
     pub(super) fn locked(&self) -> SinkError {

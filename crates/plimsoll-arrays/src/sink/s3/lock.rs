@@ -38,13 +38,17 @@ pub(super) fn take(client: &Arc<Client>) -> Result<Box<dyn WriteLock>, SinkError
         client.wait(LOCK, "locked", async move { holder.take().await.map(|is_taken| is_taken.then_some(holder)) })?;
     let Some(holder) = held else { return Err(client.locked()) };
     client.is_lost.store(false, Ordering::Release);
+    client.renew(Some(Instant::now()));
     let weak = Arc::downgrade(client);
-    let lose = move || {
+    let tell = move |renewed: Option<Instant>| {
         if let Some(client) = weak.upgrade() {
-            client.is_lost.store(true, Ordering::Release);
+            match renewed {
+                Some(at) => client.renew(Some(at)),
+                None => client.is_lost.store(true, Ordering::Release),
+            }
         }
     };
-    let renewing = client.spawn(async move { holder.keep(lose).await });
+    let renewing = client.spawn(async move { holder.keep(tell).await });
     Ok(Box::new(BucketLock { client: Arc::clone(client), path, renewing }))
 }
 
@@ -135,14 +139,14 @@ impl Holder {
         Ok(())
     }
 
-    /// Renews it until it is lost.
-    async fn keep(mut self, lose: impl Fn()) {
+    /// Renews it until it is lost, and tells each time.
+    async fn keep(mut self, tell: impl Fn(Option<Instant>)) {
         let mut renewed = Instant::now();
         loop {
             time::sleep(self.options.lock_renewed).await;
             self.renewals += 1;
             let version = UpdateVersion { e_tag: self.version.clone(), version: None };
-            let left = (self.options.lock_dead * 3 / 4).saturating_sub(renewed.elapsed());
+            let left = self.options.lock_own_max().saturating_sub(renewed.elapsed());
             let begun = Instant::now();
             let put = time::timeout(left, self.put(PutMode::Update(version))).await;
             let is_ours = match put {
@@ -152,7 +156,7 @@ impl Holder {
                     let looked = time::timeout(left, self.look()).await;
                     match looked {
                         Ok(Ok(Looked::Ours)) => true,
-                        Ok(Ok(_)) => return lose(),
+                        Ok(Ok(_)) => return tell(None),
                         _ => false,
                     }
                 }
@@ -160,9 +164,10 @@ impl Holder {
             };
             if is_ours {
                 renewed = begun;
+                tell(Some(renewed));
             }
-            if renewed.elapsed() >= self.options.lock_dead * 3 / 4 {
-                return lose();
+            if renewed.elapsed() >= self.options.lock_own_max() {
+                return tell(None);
             }
         }
     }
@@ -205,5 +210,6 @@ impl Drop for BucketLock {
                 false => Ok(()),
             }
         });
+        self.client.renew(None);
     }
 }

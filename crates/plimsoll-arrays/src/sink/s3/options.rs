@@ -29,6 +29,13 @@ pub struct S3Options {
     pub settings: Vec<(String, String)>,
 }
 
+impl S3Options {
+    /// A writer that could not renew its lock for so long writes no more: before others may take over.
+    pub(super) fn lock_own_max(&self) -> Duration {
+        self.lock_dead * 3 / 4
+    }
+}
+
 impl Default for S3Options {
     fn default() -> Self {
         Self {
