@@ -3,10 +3,11 @@
 //! Codes are given 14 bits while they are summed, and weights fifteen. Each product is rounded to a 64th of a code of 8
 //! bits, each weight by at most 2^-16; with at most 16 taps a sum is off by at most `16 * (1/128 + 255 * 2^-16)`, 0.19 of
 //! a code, and both directions, the second making at most 1.3 of what the first left, by less than half of one. A code of
-//! 10 bits is a quarter of that, so half as many taps are off by at most `8 * (1/32 + 1023 * 2^-16)`, 0.38 of it, and both
-//! directions by less than one. Weights above one, which enlarging has at edges, are halved and their sums doubled: then
-//! half as many taps lose as much. So a code is at most one away from the passes' own, and mostly the same. Of deeper
-//! codes that would not be true.
+//! 10 bits is a quarter of that: six taps, whose weights are made to add up to one exactly, are off by at most
+//! `6/32 + 11 * 1023 * 2^-16`, 0.36 of it, and both directions by less than one; what is flat stays flat, for `6/32` of
+//! both is less than half of one. Weights above one, which enlarging has at edges, are halved and their sums doubled: then
+//! half as many taps lose as much, which is too much for more than 8 bits. So a code is at most one away from the passes'
+//! own, and mostly the same. Of codes of more than 10 bits that would not be true.
 //! Invariant: the sums are of whole numbers, so every version of the code gives the same.
 
 use archmage::prelude::*;
@@ -18,7 +19,7 @@ use crate::image::Size;
 /// The longest windows of 8-bit codes: what is off grows with each tap.
 const TAPS_MAX: u32 = 16;
 /// The same of codes that are deeper.
-const TAPS_MAX_DEEP: u32 = 8;
+const TAPS_MAX_DEEP: u32 = 6;
 /// The codes that are deep, and the deepest.
 const DEEP: std::ops::RangeInclusive<u8> = 9..=10;
 /// Bits of a code while it is summed, with those below it.
@@ -55,15 +56,23 @@ struct Weights {
 }
 
 impl Weights {
-    fn new(windows: &Windows<'_>, taps_max: u32) -> Option<Self> {
-        let taps = windows.taps as usize;
+    fn new(windows: &Windows<'_>, depth: u8) -> Option<Self> {
+        let (taps, is_deep) = (windows.taps as usize, depth > 8);
         let (starts, weights) = windows.table.split_at(windows.table.len() / (taps + 1));
         let largest = weights.iter().fold(0.0, |largest: f32, weight| largest.max(weight.abs()));
         let doubled = i32::from(largest > 1.0);
-        (windows.taps <= taps_max >> doubled && largest <= 2.0).then(|| Self {
+        let fits = match is_deep {
+            true => windows.taps <= TAPS_MAX_DEEP && doubled == 0,
+            false => windows.taps <= TAPS_MAX >> doubled && largest <= 2.0,
+        };
+        let mut rounded: Vec<i16> = weights.iter().map(|weight| rounded(*weight / (1 << doubled) as f32)).collect();
+        if is_deep {
+            rounded.chunks_exact_mut(taps).for_each(add_up_to_one);
+        }
+        fits.then(|| Self {
             taps,
             starts: starts.iter().map(|start| start.to_bits()).collect(),
-            pairs: weights.iter().map(|weight| pair(*weight / (1 << doubled) as f32)).collect(),
+            pairs: rounded.into_iter().map(pair).collect(),
             doubled,
         })
     }
@@ -78,28 +87,38 @@ impl Weights {
     }
 }
 
-/// A weight from -1 to 1 with 15 bits below one, twice. One itself is a 32768th too small, which rounding makes up for.
-fn pair(weight: f32) -> u32 {
-    let weight = (f64::from(weight) * 32768.0).round().min(32767.0) as i16 as u16;
-    u32::from(weight) << 16 | u32::from(weight)
+/// A weight from -1 to 1 with 15 bits below one. One itself is a 32768th too small, which rounding makes up for.
+fn rounded(weight: f32) -> i16 {
+    (f64::from(weight) * 32768.0).round().min(32767.0) as i16
+}
+
+/// The largest weight makes up for what rounding did to all of them.
+fn add_up_to_one(weights: &mut [i16]) {
+    let sum: i32 = weights.iter().copied().map(i32::from).sum();
+    if let Some(largest) = weights.iter_mut().max_by_key(|weight| weight.unsigned_abs()) {
+        *largest = (i32::from(*largest) + 32768 - sum).min(32767) as i16;
+    }
+}
+
+/// The same twice in a word.
+fn pair(weight: i16) -> u32 {
+    u32::from(weight as u16) << 16 | u32::from(weight as u16)
 }
 
 impl Scaler {
     /// For codes of this depth and windows along one direction or along both, in the order in which the passes stand.
     /// `None` if the codes are deeper, or the windows longer, than is exact enough here.
     pub(super) fn new(depth: u8, input: Size, output: Size, passes: &[Windows<'_>]) -> Option<Self> {
-        let taps_max = match depth {
-            8 => TAPS_MAX,
-            depth if DEEP.contains(&depth) => TAPS_MAX_DEEP,
-            _ => return None,
-        };
+        if depth != 8 && !DEEP.contains(&depth) {
+            return None;
+        }
         let of = |down: bool| passes.iter().find(|windows| windows.down == down);
         let twice = passes.len() == 2 && passes[0].down == passes[1].down;
         if passes.is_empty() || passes.len() > 2 || twice {
             return None;
         }
-        let down = of(true).map(|windows| Weights::new(windows, taps_max));
-        let across = of(false).map(|windows| Weights::new(windows, taps_max));
+        let down = of(true).map(|windows| Weights::new(windows, depth));
+        let across = of(false).map(|windows| Weights::new(windows, depth));
         if matches!(down, Some(None)) || matches!(across, Some(None)) {
             return None;
         }
