@@ -373,3 +373,18 @@ fn a_task_of_a_held_session_waits_for_memory_beside_that_session_only() {
     let wait = scheduler.why(NOW, &spec)[0].estimate.expect("it fits later").wait;
     assert_eq!(wait, Nanos::millis(2), "until the run beside it has ended");
 }
+
+/// What it has yet to open is not its own: what others hold is waited for as long as may be, whatever runs beside it.
+#[test]
+fn a_session_that_has_yet_to_be_opened_waits_for_what_others_hold() {
+    let (mut scheduler, mut spec) = held();
+    let footprint = Footprint { session: Bytes(700), task: Bytes(200), reference: Bytes::ZERO };
+    spec.ladder = Ladder::from(vec![Rung::new("depth 2", Place::On(DeviceKind::Gpu), footprint)]);
+    scheduler.lease(NOW, &[(GPU, Bytes(250))]).unwrap();
+    let beside = Rung::new("depth 1", Place::On(DeviceKind::Gpu), Footprint::task(Bytes(50)));
+    let free = TaskSpec { sequence: None, holds: false, ladder: Ladder::from(vec![beside]), ..spec.clone() };
+    submit(&mut scheduler, &free, 1);
+    take(&mut scheduler, GPU);
+    let wait = scheduler.why(NOW, &spec)[0].estimate.expect("it may fit later").wait;
+    assert_eq!(wait, scheduler.config().memory_wait_max);
+}

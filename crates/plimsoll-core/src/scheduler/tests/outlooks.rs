@@ -99,3 +99,13 @@ fn a_new_plan_counts_with_what_is_queued_and_what_is_under_way() {
     assert_eq!(busy, [Nanos::millis(4), Nanos::millis(8)], "what runs comes before what is queued");
     assert_eq!(outlook.budget.simulations, 50.min(SIMULATIONS_AGAIN));
 }
+
+#[test]
+fn a_gpu_that_nobody_has_tried_is_compared_with_where_it_is_fastest() {
+    let (mut scheduler, spec) = known_on_the_cpu();
+    let slow = scheduler.add_device(DeviceSpec::new(DeviceKind::Cpu, 1, Bytes(1_000)));
+    scheduler.device_opened(Moment::START, slow);
+    scheduler.teach(spec.workload, "any", slow, 10, Nanos::millis(8));
+    let known = [2, 1, 8].map(|ms| Some(Nanos::millis(ms)));
+    assert_eq!(costs(&mut scheduler, &spec), known);
+}

@@ -475,3 +475,13 @@ fn a_lost_value_is_made_again_once_and_only_as_long_as_it_is_read() {
     assert_eq!(scheduler.drain_discards().jobs.len(), 2, "the one that was to make it, and what it was made from");
     scheduler.check_at_rest().unwrap();
 }
+
+#[test]
+fn a_task_needs_the_bytes_of_what_it_leaves_too() {
+    let (mut scheduler, spec) = box_of_three();
+    let (lease, _) = scheduler.lease(NOW, &[(GPU, Bytes(895))]).unwrap();
+    scheduler.submit(NOW, only(GPU, &spec), ()).unwrap();
+    assert!(scheduler.take(NOW, GPU).is_none(), "105 are free, and 10 and 100 wanted");
+    scheduler.return_grant(NOW, lease);
+    assert!(scheduler.take(NOW, GPU).is_some());
+}

@@ -287,3 +287,26 @@ fn an_owner_that_did_not_step_down_in_time_may_be_asked_for_the_same_again() {
     scheduler.tick(Moment(12));
     assert_eq!(scheduler.recall(Moment(13), id, Some(1), Nanos(10)), Ok(()));
 }
+
+#[test]
+fn who_is_overdue_is_waited_for_no_longer() {
+    let mut scheduler = three_gpus();
+    let id = ask(&mut scheduler, 1, on_a(&[500, 200]));
+    scheduler.recall(Moment(2), id, Some(1), Nanos(10)).unwrap();
+    assert_eq!(scheduler.next_tick(), Some(Moment(12)));
+    scheduler.tick(Moment(12));
+    assert_eq!(scheduler.next_tick(), None, "nothing is due any more");
+}
+
+/// Further than it was asked to: what the rung that was asked for needs is not kept.
+#[test]
+fn who_steps_down_further_than_asked_gives_all_of_it_back_and_listeners_hear_when_it_leaves() {
+    let mut scheduler = three_gpus();
+    let id = ask(&mut scheduler, 1, on_a(&[500, 300, 100]));
+    scheduler.recall(Moment(2), id, Some(1), Nanos(10)).unwrap();
+    steps_down(&mut scheduler, 3, id, 2);
+    assert_eq!((phase(&scheduler, id), promised(&scheduler)[0]), (Some(GrantPhase::Held), 100));
+    scheduler.listen(true);
+    scheduler.return_grant(Moment(4), id);
+    assert_eq!(edges(&mut scheduler)[0], GrantEdge::Left);
+}

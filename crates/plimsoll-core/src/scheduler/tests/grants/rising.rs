@@ -159,3 +159,14 @@ fn listeners_hear_what_was_asked_given_and_offered() {
     ];
     assert_eq!(edges(&mut scheduler), expected);
 }
+
+#[test]
+fn who_was_told_and_stays_where_it_is_has_answered() {
+    let mut scheduler = three_gpus();
+    let (low, other) = stepped_down(&mut scheduler);
+    scheduler.return_grant(Moment(4), other);
+    scheduler.tick(Moment(3 + PAUSE));
+    assert_eq!(heard(&mut scheduler), ["grant 1 may rise to 0"]);
+    scheduler.stepped_to(Moment(4 + PAUSE), low, 2).unwrap();
+    assert_eq!(heard(&mut scheduler), ["grant 1 may rise to 0"]);
+}

@@ -540,3 +540,38 @@ fn who_waited_for_a_task_that_gave_up_is_given_its_bytes() {
     assert_eq!(errors(&mut scheduler).len(), 1);
     assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
 }
+
+#[test]
+fn there_is_news_until_it_was_heard() {
+    let mut scheduler = three_gpus();
+    assert!(!scheduler.has_grant_news() && !scheduler.has_news());
+    ask(&mut scheduler, 1, on_a(&[100]));
+    assert!(scheduler.has_grant_news() && scheduler.has_news());
+    heard(&mut scheduler);
+    assert!(!scheduler.has_grant_news() && !scheduler.has_news());
+}
+
+/// The device that is short is named, and a grant only where it is a grant's bytes that are missing.
+#[test]
+fn a_refusal_says_where_bytes_are_missing_and_who_has_them() {
+    let mut scheduler = three_gpus();
+    let now_or_never = |portions: &[(DeviceId, u64)]| GrantSpec {
+        patience: Nanos::ZERO,
+        ..GrantSpec::new(GrantOwner::Caller, vec![rung(portions)])
+    };
+    scheduler.lease(Moment(1), &[(B, Bytes(900))]).unwrap();
+    let refused = scheduler.request(Moment(2), now_or_never(&[(A, 100), (B, 500)])).unwrap_err();
+    assert!(matches!(refused, GrantError::NotInTime(ShortfallError::Granted { device: B, .. })), "{refused}");
+    let task = task_on_a(&mut scheduler, 900);
+    scheduler.submit(Moment(3), task, ()).unwrap();
+    start(&mut scheduler, Moment(3), A.0);
+    let refused = scheduler.request(Moment(4), now_or_never(&[(A, 200)])).unwrap_err();
+    assert!(
+        matches!(refused, GrantError::NotInTime(ShortfallError::NotNow { device: A, .. })),
+        "a run has it: {refused}"
+    );
+    scheduler.lease(Moment(5), &[(C, Bytes(100))]).unwrap();
+    others_leave(&mut scheduler, Moment(6), C, 500);
+    let refused = scheduler.request(Moment(7), now_or_never(&[(C, 600)])).unwrap_err();
+    assert!(matches!(refused, GrantError::NotInTime(ShortfallError::NotNow { device: C, .. })), "others do: {refused}");
+}
