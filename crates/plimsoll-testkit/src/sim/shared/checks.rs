@@ -8,8 +8,10 @@ use super::machine::Machine;
 use super::programs::{DEVICES, KINDS, Lease};
 
 /// Grants that there are at once at the most: each program has one, and some that it left are not yet seen to be free.
+#[cfg(test)]
 pub(super) const GRANTS_MAX: usize = 4 * KINDS.len();
 /// Leases in the ledger at once at the most: of each of those, one, and parts that are on their way back.
+#[cfg(test)]
 pub(super) const LEASES_MAX: usize = 3 * GRANTS_MAX;
 /// How much later one that is a level more urgent may come and still go first.
 const AGEING_STEP: u64 = 2_000_000_000;
