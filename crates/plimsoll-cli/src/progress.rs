@@ -14,6 +14,7 @@ const EVERY: Duration = Duration::from_millis(200);
 pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
+    #[cfg(feature = "pack")]
     pub(crate) fn start(
         is_wanted: bool,
         total: Option<u64>,

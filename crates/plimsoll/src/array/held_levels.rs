@@ -77,7 +77,8 @@ impl HeldLevels {
             Ok(done) => {
                 for slabs in done.output {
                     let oldest = self.unpublished.pop_front();
-                    debug_assert!(oldest.is_some_and(|oldest| Arc::ptr_eq(&oldest, &slabs[0])), "out of turn");
+                    let place = |slab: &Slab| (slab.first, slab.steps);
+                    debug_assert!(oldest.is_some_and(|oldest| place(&oldest) == place(&slabs[0])), "out of turn");
                     self.made.push_back(slabs);
                 }
                 Ok(())

@@ -300,7 +300,7 @@ fn the_choice_is_made_by_what_was_measured_and_says_so() {
     let orchestrator = with_virtual(VirtualDevice::gpu("v"));
     let told = ArrayOptions::default().explain(&orchestrator, &layout).unwrap();
     // Nothing, levels, and each with scatter, and with shuffle.
-    assert_eq!(told.lines().filter(|line| line.contains("CPU cores")).count(), 6, "{told}");
+    assert_eq!(told.lines().filter(|line| line.contains("(GPU ")).count(), 6, "{told}");
     let none = ArrayOptions::default().explain(&cases::orchestrator(1), &layout).unwrap();
     assert!(none.contains("there is no GPU") && none.contains("side by side"), "{none}");
 }
