@@ -225,7 +225,8 @@ fn a_stderr_that_takes_nothing_ends_no_run() {
     let folder = Folder::new();
     folder.write("in", &sample(100_000));
     for said in ["", "--stats", "--json"] {
-        folder.works(&format!("plimsoll pack --force {said} -o out.zst in 2> /dev/full && zstd -dqc out.zst | cmp - in"));
+        folder
+            .works(&format!("plimsoll pack --force {said} -o out.zst in 2> /dev/full && zstd -dqc out.zst | cmp - in"));
         folder.works(&format!("plimsoll unpack --force {said} -o back out.zst 2> /dev/full && cmp back in"));
     }
 }

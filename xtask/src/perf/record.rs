@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_baseline_that_is_there_names_every_row() {
-        let rows = super::super::matrix::ALL.iter().flat_map(|row| row.reads.iter().map(|reads| (row.name, reads.figure())));
+        let rows =
+            super::super::matrix::ALL.iter().flat_map(|row| row.reads.iter().map(|reads| (row.name, reads.figure())));
         if let Some(kept) = Record::kept().unwrap() {
             for (row, figure) in rows {
                 assert!(kept.value(row, figure).is_some(), "{row}: {}", figure.name());

@@ -72,8 +72,10 @@ const fn from(input: Input, row: Row) -> Row {
 }
 
 /// Frames are read, moved and written; next to nothing is computed.
-const PAGES: &str = "the frames under way at first are new memory, more of it than ffmpeg has: of a short film that is a large part";
-const TWICE: &str = "sixteen rows of sums of 16 bits lie between both directions, and are narrowed to codes in a pass of their own";
+const PAGES: &str =
+    "the frames under way at first are new memory, more of it than ffmpeg has: of a short film that is a large part";
+const TWICE: &str =
+    "sixteen rows of sums of 16 bits lie between both directions, and are narrowed to codes in a pass of their own";
 const MIXED: &str = "rows under the image are mixed as floats";
 const PLACES: &str = "places are found in floats, with two divisions each; ffmpeg finds them to a 256th of a sample";
 const FLOATS: &str = "frames go through RGB as floats; ffmpeg rounds them to 8 bits between";

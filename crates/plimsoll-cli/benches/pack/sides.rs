@@ -38,21 +38,13 @@ pub(crate) const ZSTD_T0: Side = Side {
     unpack: "zstd -q -f -d -o OUT IN",
     usual_level: 3,
 };
-const PZSTD: Side = Side {
-    name: "pzstd",
-    pack: "pzstd -q -f -LEVEL -o OUT IN",
-    unpack: "pzstd -q -f -d -o OUT IN",
-    usual_level: 3,
-};
+const PZSTD: Side =
+    Side { name: "pzstd", pack: "pzstd -q -f -LEVEL -o OUT IN", unpack: "pzstd -q -f -d -o OUT IN", usual_level: 3 };
 const PIGZ: Side = Side { name: "pigz", pack: "pigz -c -LEVEL IN", unpack: "pigz -dc", usual_level: 6 };
 pub(crate) const GZIP_ALONE: Side =
     Side { name: "gzip", pack: "gzip -c -LEVEL IN", unpack: "gzip -dc", usual_level: 6 };
-pub(crate) const BGZIP: Side = Side {
-    name: "bgzip",
-    pack: "bgzip -@ CORES -c -l LEVEL IN",
-    unpack: "bgzip -@ CORES -dc",
-    usual_level: 6,
-};
+pub(crate) const BGZIP: Side =
+    Side { name: "bgzip", pack: "bgzip -@ CORES -c -l LEVEL IN", unpack: "bgzip -@ CORES -dc", usual_level: 6 };
 const LIBDEFLATE: Side = Side {
     name: "libdeflate",
     pack: "libdeflate --as-libdeflate pack LEVEL IN OUT",

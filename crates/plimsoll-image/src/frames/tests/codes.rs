@@ -204,7 +204,8 @@ fn flat_pictures_stay_flat() {
     for depth in [8, 10] {
         let format = Format::new(Size { width: 64, height: 48 }, depth, Colour::Mono(Range::Full)).unwrap();
         for code in 0..=format.code_max() {
-            for chain in ["scale=48x30:lanczos", "scale=100x99:bicubic", "scale=43x32:bicubic", "scale=50x40:bilinear"] {
+            for chain in ["scale=48x30:lanczos", "scale=100x99:bicubic", "scale=43x32:bicubic", "scale=50x40:bilinear"]
+            {
                 let flat = code.to_le_bytes()[..format.sample_bytes()].repeat(64 * 48);
                 let (made, ..) = both(chain, format, &flat);
                 let is_same = made.chunks_exact(format.sample_bytes()).all(|made| flat.starts_with(made));
@@ -217,7 +218,8 @@ fn flat_pictures_stay_flat() {
 /// Memory that was another frame's before shows nothing of it: every byte is written.
 #[test]
 fn nothing_shows_of_a_frame_that_had_the_memory_before() {
-    let chains = ["crop=200x190", "pad=300x240+8+4:204060", "rotate=90", "gamma=1.4", "scale=50%", "blur=2", "levels=0.1:0.8"];
+    let chains =
+        ["crop=200x190", "pad=300x240+8+4:204060", "rotate=90", "gamma=1.4", "scale=50%", "blur=2", "levels=0.1:0.8"];
     for format in formats((260, 230), &[8, 10]) {
         let input = frame(&mut Dice::new(2), format);
         for chain in chains {
