@@ -37,7 +37,7 @@ fn blur(book: &Book) {
     let blur = orchestrator.register(BlurWork);
     let colour = |at: usize| (at + 1) as f32 / 8.0;
     let input =
-        |at: usize| BlurInput::new(SIDE, SIDE, 1, vec![colour(at); SIDE * SIDE].into()).expect("a blur like any other");
+        |at: usize| BlurInput::new(SIDE, SIDE, 1, vec![colour(at); SIDE * SIDE]).expect("a blur like any other");
     let tasks = (0..TASKS).map(|at| Task::new(input(at)));
     for (at, result) in orchestrator.run_all(&blur, tasks).ordered().enumerate() {
         let done = result.expect("no task fails");

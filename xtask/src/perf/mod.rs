@@ -64,8 +64,10 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
         // A row that is missing is told of, and the baseline stays as it was.
         judge::sum_up(&verdicts)?;
         record.keep(options.is_whole())?;
+    } else if let Some(kept) = Record::kept()? {
+        verdicts.extend(judge::against_kept(&kept, &record, options.is_whole()));
     } else {
-        verdicts.extend(judge::against_kept(&Record::kept()?, &record, options.is_whole()));
+        println!("there is no baseline to hold rows and ratios against; `cargo xtask perf --update` makes one");
     }
     judge::sum_up(&verdicts)
 }

@@ -37,8 +37,7 @@ const WHOLE: &str = "a frame is unpacked whole and checked before anything of it
      write what they have from one small buffer, and find damage later";
 const ONE_FRAME: &str =
     "one frame, which nothing can be unpacked beside; it is held whole until its checksum was right";
-const LITTLE: &str =
-    "what repeats becomes a few KB, of which the beginning of each frame or member is a part; zlib at 9 looks further";
+const LITTLE: &str = "the seek table, 26 bytes, and the beginning of each frame or member weigh in a few KB; zlib at 9 looks further back";
 
 const ZSTD: (&str, &str) = ("plimsoll", "zstd -T0");
 const PZSTD: (&str, &str) = ("plimsoll", "pzstd");

@@ -6,8 +6,8 @@ use plimsoll_blocks::UnpackError;
 use plimsoll_core::{SubmitErrorKind, TaskError};
 use plimsoll_runtime::RunError;
 
-/// Why a file was not packed or unpacked. What was written before it is as good as `Packer::unpack` says. What caused it, if something else did, is
-/// its `source`.
+/// Why a file was not packed or unpacked. What was written before it is as good as `Packer::unpack` says. What caused it, if
+/// something else did, is its `source`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
