@@ -46,7 +46,7 @@ fn every_level_is_the_same_on_every_device() {
                 let buffers: Vec<_> = buffers.into_iter().map(Arc::new).collect();
                 assert_eq!(gauge.now(), Bytes(levels.iter().map(|(level, _)| level.len() as u64).sum()));
                 for there in 1..=levels.len() {
-                    let planes = buffers[..there].to_vec();
+                    let planes = buffers[..there].iter().map(Arc::downgrade).collect();
                     let input = DecodeInput { levels: planes, bits: bits.clone(), weights: count, keeps: false };
                     let done = orchestrator.run(&work, Task::new(input).devices([device])).unwrap();
                     let Decoded::Host(decoded) = done.output else { panic!("it was not to be kept") };
@@ -57,9 +57,9 @@ fn every_level_is_the_same_on_every_device() {
                     assert!(same && decoded.len() == count, "{kind:?}, {bits}, {there} levels on {device}");
                 }
                 let (level, checksum) = &levels[0];
-                let task = Task::new((Arc::clone(&buffers[0]), *checksum)).devices([device]);
+                let task = Task::new((Arc::downgrade(&buffers[0]), *checksum)).devices([device]);
                 assert_eq!(orchestrator.run(&back, task).unwrap().output, **level);
-                let wrong = Task::new((Arc::clone(&buffers[0]), Checksum(1))).devices([device]);
+                let wrong = Task::new((Arc::downgrade(&buffers[0]), Checksum(1))).devices([device]);
                 assert!(orchestrator.run(&back, wrong).is_err(), "what is not what it should be is found out");
                 drop(buffers);
                 assert_eq!(gauge.now(), Bytes::ZERO);
@@ -75,8 +75,9 @@ fn levels_that_do_not_fit_together_are_refused() {
     let bytes = vec![1_u8; 64];
     let input = UploadInput { levels: vec![(Arc::new(bytes.clone()), Checksum::of(&bytes))], gauge: Arc::default() };
     let buffers = orchestrator.run(&upload, Task::new(input).devices([DEVICES[1]])).unwrap().output;
+    let buffers: Vec<_> = buffers.into_iter().map(Arc::new).collect();
     let input = DecodeInput {
-        levels: buffers.into_iter().map(Arc::new).collect(),
+        levels: buffers.iter().map(Arc::downgrade).collect(),
         bits: Bits::default(),
         weights: 1_000,
         keeps: false,

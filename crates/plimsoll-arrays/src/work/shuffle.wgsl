@@ -27,9 +27,9 @@ fn shuffled_byte(at: u32) -> u32 {
     let bytes = min(params.block, params.chunk - block);
     let place = inside - block;
     let elements = bytes / params.width;
-    let from = chunk + block;
+    let begin = chunk + block;
     if params.is_bits == 0u {
-        return byte(from + place % elements * params.width + place / elements);
+        return byte(begin + place % elements * params.width + place / elements);
     }
     if elements % 8u != 0u { return byte(at); }
     // A row holds one bit of every element, eight elements a byte.
@@ -38,7 +38,7 @@ fn shuffled_byte(at: u32) -> u32 {
     let first = 8u * (place % row_bytes);
     var packed = 0u;
     for (var next = 0u; next < 8u; next++) {
-        let bit = byte(from + (first + next) * params.width + row / 8u) >> (row % 8u);
+        let bit = byte(begin + (first + next) * params.width + row / 8u) >> (row % 8u);
         packed |= (bit & 1u) << next;
     }
     return packed;

@@ -1,6 +1,6 @@
 //! Weights from the levels that lie on a device: to host memory, or as a value that stays there.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use plimsoll_core::{DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Buffer, Context, Session, Value, Workload, read_floats};
@@ -11,8 +11,9 @@ use crate::quant::Bits;
 /// A piece whose levels lie on a device.
 #[derive(Clone, Debug)]
 pub struct DecodeInput {
-    /// The levels that are there, coarsest first.
-    pub levels: Vec<Arc<Buffer>>,
+    /// The levels that are there, coarsest first. Whoever asks holds them: a task that is over may be kept for a while, and
+    /// must not keep their bytes.
+    pub levels: Vec<Weak<Buffer>>,
     /// Bits of all levels of the model.
     pub bits: Bits,
     /// Weights of the piece.
@@ -67,7 +68,9 @@ struct DecodeSession;
 impl Session<DecodeWork> for DecodeSession {
     fn run(&mut self, input: &DecodeInput, context: &mut Context<'_, DecodeWork>) -> Result<Decoded, Fault> {
         let result = context.backend.allocate(kernels::result_bytes(input.weights))?;
-        let levels: Vec<&Buffer> = input.levels.iter().map(|level| &**level).collect();
+        let held: Option<Vec<Arc<Buffer>>> = input.levels.iter().map(Weak::upgrade).collect();
+        let held = held.ok_or_else(|| Fault::work("the levels were dropped before they were decoded"))?;
+        let levels: Vec<&Buffer> = held.iter().map(|level| &**level).collect();
         kernels::decode(context.backend, &levels, &input.bits, input.weights, &result)?;
         if input.keeps {
             return context.keep(vec![result]).map(Decoded::Kept);

@@ -1,7 +1,7 @@
 //! The bytes of levels to a device, and back. The buffers go to whoever asked: his grant has promised their bytes, so the
 //! tasks themselves need none.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::gauge::Gauge;
@@ -74,7 +74,7 @@ impl Session<UploadWork> for Copying {
 pub struct BringBackWork;
 
 impl Workload for BringBackWork {
-    type Input = (Arc<Buffer>, Checksum);
+    type Input = (Weak<Buffer>, Checksum);
     type Reference = ();
     type Prepared = ();
     type Output = Vec<u8>;
@@ -84,7 +84,7 @@ impl Workload for BringBackWork {
     }
 
     fn units(&self, (buffer, _): &Self::Input) -> u64 {
-        buffer.bytes().0
+        buffer.upgrade().map_or(1, |buffer| buffer.bytes().0)
     }
 
     fn ladder(&self, _: &Self::Input) -> Ladder {
@@ -99,11 +99,12 @@ impl Workload for BringBackWork {
 impl Session<BringBackWork> for Copying {
     fn run(
         &mut self,
-        (buffer, checksum): &(Arc<Buffer>, Checksum),
+        (buffer, checksum): &(Weak<Buffer>, Checksum),
         context: &mut Context<'_, BringBackWork>,
     ) -> Result<Vec<u8>, Fault> {
+        let buffer = buffer.upgrade().ok_or_else(|| Fault::work("the level was dropped before it was read"))?;
         let mut bytes = vec![0; buffer.bytes().0 as usize];
-        context.backend.read(buffer, Bytes::ZERO, &mut bytes)?;
+        context.backend.read(&buffer, Bytes::ZERO, &mut bytes)?;
         checksum.check(&bytes, || "a level on a device".to_owned()).map_err(Fault::work)?;
         Ok(bytes)
     }

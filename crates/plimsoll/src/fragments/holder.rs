@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use plimsoll_core::{Bytes, DeviceId, GrantId, TaskError};
+use plimsoll_core::{Bytes, DeviceId, GrantId, Priority, TaskError};
 use plimsoll_fragments::index::Fragment;
 use plimsoll_fragments::work::{BringBackWork, DecodeInput, DecodeWork, Decoded, UploadWork};
 use plimsoll_runtime::gauge::Gauge;
@@ -220,8 +220,14 @@ impl Holder {
     fn run(&self, at: usize, piece: usize, pieces: &Using<'_>, keeps: bool) -> Result<Decoded, HoldError> {
         let index = &self.shared.model.model().index;
         let weights = index.tensors[at].piece_elements(piece);
-        let input = DecodeInput { levels: pieces.0[piece].clone(), bits: index.bits.clone(), weights, keeps };
-        let task = Task::new(input).devices([self.shared.wanted.device]);
+        let input = DecodeInput {
+            levels: pieces.0[piece].iter().map(Arc::downgrade).collect(),
+            bits: index.bits.clone(),
+            weights,
+            keeps,
+        };
+        // Before any grant that waits: one that recalls this holder waits for whoever uses its levels.
+        let task = Task::new(input).devices([self.shared.wanted.device]).priority(Priority::Critical);
         self.shared.orchestrator.run(&self.shared.decode, task).map(|done| done.output).map_err(HoldError::Task)
     }
 
@@ -295,7 +301,8 @@ impl Shared {
 
     /// The bytes of a level, checked, from the device.
     pub(super) fn read_back(&self, buffer: &Arc<Buffer>, fragment: &Fragment) -> Result<Vec<u8>, RunError> {
-        let task = Task::new((Arc::clone(buffer), fragment.checksum)).devices([self.wanted.device]);
+        let task = Task::new((Arc::downgrade(buffer), fragment.checksum)).devices([self.wanted.device]);
+        let task = task.priority(Priority::Critical);
         self.orchestrator.run(&self.bring_back, task).map(|done| done.output)
     }
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use plimsoll_core::Priority;
 use plimsoll_fragments::index::Fragment;
 use plimsoll_fragments::work::UploadInput;
 use plimsoll_runtime::{Buffer, Grant, GrantWaitError, PendingGrant, Task};
@@ -71,7 +72,7 @@ impl Keeper {
         self.shared.state().grant = Some(grant.id());
         let kept = self.hold(&grant);
         // Before the grant goes, so that no byte is free that is not.
-        self.drop_to(&[], Instant::now());
+        self.drop_to(&[]);
         kept
     }
 
@@ -95,11 +96,11 @@ impl Keeper {
         while !self.is_over() {
             if let Some(recall) = grant.recalled() {
                 let Some(rung) = recall.to else { return Ok(()) };
-                self.step_down(grant, rung, recall.until);
+                self.step_down(grant, rung);
                 continue;
             }
             if self.shared.state().is_lost {
-                self.drop_to(&[], Instant::now());
+                self.drop_to(&[]);
                 self.shared.state().is_lost = false;
             }
             let rung = self.shared.state().rung;
@@ -118,13 +119,22 @@ impl Keeper {
         Ok(())
     }
 
-    fn step_down(&self, grant: &Grant, rung: usize, until: Instant) {
-        // Half of the time is for taking levels into memory, the rest to be sure.
-        let half = until.saturating_duration_since(Instant::now()) / 2;
-        self.drop_to(self.shared.ladder.counts(rung), Instant::now() + half);
+    /// Gives the bytes above a rung back, and takes what they were one tier down, as far as memory has room.
+    fn step_down(&self, grant: &Grant, rung: usize) {
+        let dropped = self.drop_to(self.shared.ladder.counts(rung));
         if grant.step_to(rung).is_ok() {
             self.shared.state().rung = rung;
             self.shared.changed.notify_all();
+        }
+        // From disk, which has everything: a task on the device could wait for the very grant that waits for this one.
+        for fragment in dropped {
+            if self.is_over() || grant.recalled().is_some() {
+                return;
+            }
+            if self.shared.model.wants_in_memory(&fragment) {
+                // If it cannot be read now, whoever needs it is told.
+                let _ = self.shared.model.fragment(&fragment);
+            }
         }
     }
 
@@ -136,7 +146,7 @@ impl Keeper {
         }
         let risen = self.bring(grant, rung);
         if risen.is_err() {
-            self.drop_to(self.shared.ladder.counts(before), Instant::now());
+            self.drop_to(self.shared.ladder.counts(before));
         }
         let reached = if risen.is_ok() { rung } else { before };
         // A recall that came meanwhile is heard next.
@@ -183,7 +193,7 @@ impl Keeper {
         let fragment = self.fragment(place);
         let bytes = self.shared.model.fragment(&fragment)?;
         let input = UploadInput { levels: vec![(bytes, fragment.checksum)], gauge: Arc::clone(&self.shared.gauge) };
-        let task = Task::new(input).devices([self.shared.wanted.device]);
+        let task = Task::new(input).devices([self.shared.wanted.device]).priority(Priority::Critical);
         let done = self.shared.orchestrator.run(&self.shared.upload, task).map_err(HoldError::Task)?;
         let mut state = self.shared.state();
         let levels = &mut state.levels[place.tensor][place.piece];
@@ -192,9 +202,8 @@ impl Keeper {
         Ok(fragment.bytes)
     }
 
-    /// Takes away every level above these counts; all, if there are none. What memory has room for goes there until the
-    /// moment; everything is below already. Comes back when the bytes are free.
-    fn drop_to(&self, counts: &[usize], until: Instant) {
+    /// Takes away every level above these counts; all, if there are none. Comes back when the bytes are free, with what went.
+    fn drop_to(&self, counts: &[usize]) -> Vec<Fragment> {
         let mut taken: Vec<(Place, Arc<Buffer>)> = Vec::new();
         let mut state = self.shared.state();
         for (tensor, pieces) in state.levels.iter_mut().enumerate() {
@@ -204,25 +213,10 @@ impl Keeper {
                 taken.extend((keep..).zip(above).map(|(level, buffer)| (Place { tensor, piece, level }, buffer)));
             }
         }
-        drop(state);
-        taken.iter().take_while(|_| Instant::now() < until).for_each(|(place, buffer)| self.demote(*place, buffer));
-        let mut state = self.shared.state();
         while taken.iter().any(|(_, buffer)| Arc::strong_count(buffer) > 1) {
             state = self.shared.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);
-        drop(taken);
-    }
-
-    /// One tier down, if memory has room and has it not.
-    fn demote(&self, place: Place, buffer: &Arc<Buffer>) {
-        let fragment = self.fragment(place);
-        if !self.shared.model.wants_in_memory(&fragment) {
-            return;
-        }
-        // A device that does not give it back, or damaged: it is on disk.
-        if let Ok(bytes) = self.shared.read_back(buffer, &fragment) {
-            self.shared.model.placed(&fragment, &Arc::new(bytes));
-        }
+        taken.into_iter().map(|(place, _)| self.fragment(place)).collect()
     }
 }

@@ -206,7 +206,9 @@ impl StoredModel {
     /// If no tier has it whole.
     pub fn fragment(&self, fragment: &Fragment) -> Result<Arc<Vec<u8>>, FragmentError> {
         let tiers = &*self.store.0;
-        let damaged = match locked(&tiers.ram).get(fragment) {
+        // Not within the `match`: its lock would last as long, and placing takes it again.
+        let in_memory = locked(&tiers.ram).get(fragment);
+        let damaged = match in_memory {
             Ok(Some(bytes)) => {
                 self.placed(fragment, &bytes);
                 return Ok(bytes);
