@@ -167,7 +167,7 @@ impl<'a> Trial<'a> {
         let steps = grid.chunk[0].next_multiple_of(window).min(slabs::steps(layout));
         let mut elements = pool.take((steps * grid.step_bytes()) as usize);
         // Neither the fill value nor all noise.
-        let mixed = |at: u64| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8 + (at >> 6) as u8;
+        let mixed = |at: u64| ((at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8).wrapping_add((at >> 6) as u8);
         elements.vec_mut().extend((0..steps * grid.step_bytes()).map(mixed));
         let slab = Arc::new(Slab { first: 0, steps, elements, form: Form::Steps, place: None });
         Self { orchestrator, layout, pool, slab }
