@@ -44,25 +44,33 @@ fn of_several_that_come_at_once_one_is_the_writer() {
 #[test]
 fn the_lock_of_a_writer_that_died_is_taken_over_after_a_while() {
     let server = Bucket::start();
-    let mut options = bucket::options(&server);
-    (options.request_max, options.retry_max) = (Duration::from_secs(1), Duration::from_secs(1));
-    let dead = bucket::store_at("out", &options);
-    let lock = dead.lock().unwrap();
-    // As a kill would: nothing renews it, nothing removes it.
-    server.misbehave(|asked| match asked.target.ends_with(".writer") && asked.method != "GET" {
-        true => Misbehaviour::CutRequest,
-        false => Misbehaviour::None,
-    });
-    std::thread::sleep(Duration::from_millis(6_500));
-    let error = dead.put("0/c/0", b"late").unwrap_err();
-    assert!(matches!(error, SinkError::LockLost { .. }), "one that cannot be heard writes no more: {error}");
-    std::mem::forget(lock);
-    server.behave();
+    // What a killed writer leaves: nobody renews it.
+    bucket::store(&server).put(".writer", b"of somebody who is gone").unwrap();
     let begun = Instant::now();
     let lock = bucket::store(&server).lock().unwrap();
     assert!(begun.elapsed() >= Duration::from_secs(7), "it was watched first");
     drop(lock);
     assert_eq!(bucket::store(&server).size(".writer").unwrap(), None);
+}
+
+#[test]
+fn a_writer_that_cannot_be_heard_writes_no_more_until_it_knows_that_nobody_took_over() {
+    let server = Bucket::start();
+    let mut options = bucket::options(&server);
+    (options.request_max, options.retry_max) = (Duration::from_secs(1), Duration::from_secs(1));
+    let store = bucket::store_at("out", &options);
+    let lock = store.lock().unwrap();
+    server.misbehave(|asked| match asked.target.ends_with(".writer") && asked.method != "GET" {
+        true => Misbehaviour::CutRequest,
+        false => Misbehaviour::None,
+    });
+    std::thread::sleep(Duration::from_millis(6_500));
+    let error = store.put("0/c/0", b"late").unwrap_err();
+    assert!(matches!(error, SinkError::LockLost { .. }), "{error}");
+    server.behave();
+    std::thread::sleep(Duration::from_secs(3));
+    store.put("0/c/0", b"ours as before").unwrap();
+    drop(lock);
 }
 
 /// The lock was made, but its maker never heard of it: it is its own all the same.
