@@ -272,7 +272,7 @@ fn arrays_that_share_a_device_give_their_slots_back_at_once() {
     let all = options(DeviceStages { levels: true, scatter: true, shuffle: true });
     let orchestrator = with_virtual(VirtualDevice::gpu("v"));
     let alone = all.explain(&orchestrator, &layout).unwrap();
-    assert!(alone.contains("levels, scatter, shuffle") && alone.contains("pipelined, depth 3"), "{alone}");
+    assert!(alone.contains("levels, scatter, shuffle") && alone.contains("pipelined"), "{alone}");
     let shared = ArrayOptions { arrays_at_once: 3, ..all };
     let told = shared.explain(&orchestrator, &layout).unwrap();
     assert!(told.contains("drained right after it was kicked"), "{told}");

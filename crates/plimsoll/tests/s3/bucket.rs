@@ -17,7 +17,7 @@ pub(crate) fn options(bucket: &Bucket) -> S3Options {
     options.request_max = Duration::from_secs(10);
     options.retry_max = Duration::from_secs(20);
     options.lock_renewed = Duration::from_millis(200);
-    options.lock_dead = Duration::from_secs(3);
+    options.lock_dead = Duration::from_secs(8);
     options.settings = bucket.variables().into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect();
     options
 }

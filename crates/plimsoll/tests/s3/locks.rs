@@ -28,7 +28,7 @@ fn of_several_that_come_at_once_one_is_the_writer() {
         let store = bucket::store(&server);
         move || match store.lock() {
             Ok(lock) => {
-                std::thread::sleep(Duration::from_secs(5));
+                std::thread::sleep(Duration::from_secs(12));
                 drop(lock);
                 true
             }
@@ -44,23 +44,33 @@ fn of_several_that_come_at_once_one_is_the_writer() {
 #[test]
 fn the_lock_of_a_writer_that_died_is_taken_over_after_a_while() {
     let server = Bucket::start();
-    let dead = bucket::store(&server);
-    let lock = dead.lock().unwrap();
-    // As a kill would: nothing renews it, nothing removes it.
+    // What a killed writer leaves: nobody renews it.
+    bucket::store(&server).put(".writer", b"of somebody who is gone").unwrap();
+    let begun = Instant::now();
+    let lock = bucket::store(&server).lock().unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(7), "it was watched first");
+    drop(lock);
+    assert_eq!(bucket::store(&server).size(".writer").unwrap(), None);
+}
+
+#[test]
+fn a_writer_that_cannot_be_heard_writes_no_more_until_it_knows_that_nobody_took_over() {
+    let server = Bucket::start();
+    let mut options = bucket::options(&server);
+    (options.request_max, options.retry_max) = (Duration::from_secs(1), Duration::from_secs(1));
+    let store = bucket::store_at("out", &options);
+    let lock = store.lock().unwrap();
     server.misbehave(|asked| match asked.target.ends_with(".writer") && asked.method != "GET" {
         true => Misbehaviour::CutRequest,
         false => Misbehaviour::None,
     });
-    std::thread::sleep(Duration::from_millis(2_500));
-    let error = dead.put("0/c/0", b"late").unwrap_err();
-    assert!(matches!(error, SinkError::LockLost { .. }), "one that cannot be heard writes no more: {error}");
-    std::mem::forget(lock);
+    std::thread::sleep(Duration::from_millis(6_500));
+    let error = store.put("0/c/0", b"late").unwrap_err();
+    assert!(matches!(error, SinkError::LockLost { .. }), "{error}");
     server.behave();
-    let begun = Instant::now();
-    let lock = bucket::store(&server).lock().unwrap();
-    assert!(begun.elapsed() >= Duration::from_secs(3), "it was watched first");
+    std::thread::sleep(Duration::from_secs(3));
+    store.put("0/c/0", b"ours as before").unwrap();
     drop(lock);
-    assert_eq!(bucket::store(&server).size(".writer").unwrap(), None);
 }
 
 /// The lock was made, but its maker never heard of it: it is its own all the same.

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -28,6 +29,9 @@ use super::options::{parse, store};
 const CUT_MAX: usize = 4;
 /// How long is waited before that, the first time.
 const CUT_WAIT: Duration = Duration::from_millis(100);
+
+/// How often is looked whether a lock is known to be ours again.
+const LATE_WAIT: Duration = Duration::from_millis(50);
 
 /// What a bucket answers to credentials that it does not know.
 const UNKNOWN: [&str; 6] = [
@@ -86,15 +90,26 @@ impl Client {
         Path::parse(path).map_err(|_| SinkError::Key { key: key.to_owned() })
     }
 
-    /// An error if the lock that was taken here is somebody else's by now.
+    /// An error if the lock that was taken here is somebody else's by now. Where nobody has been able to tell for a while, it
+    /// waits until it is known again, as long as a request may be tried.
     pub(super) fn must_be_writer(&self) -> Result<(), SinkError> {
-        // A program that was stopped for a while asks the clock before its own thread could say that it is too late.
-        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_late = renewed.is_some_and(|renewed| renewed.elapsed() >= self.options.lock_own_max());
-        match is_late || self.is_lost.load(Ordering::Acquire) {
-            true => Err(SinkError::LockLost { store: self.address.clone() }),
-            false => Ok(()),
+        let until = Instant::now() + self.options.retry_max + self.options.request_max;
+        loop {
+            let is_late = self.is_late();
+            if !is_late && !self.is_lost.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            if !is_late || self.is_lost.load(Ordering::Acquire) || Instant::now() >= until {
+                return Err(SinkError::LockLost { store: self.address.clone() });
+            }
+            thread::sleep(LATE_WAIT);
         }
+    }
+
+    /// Whether the lock that is held was not renewed for so long that others may have taken over.
+    pub(super) fn is_late(&self) -> bool {
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.is_some_and(|renewed| renewed.elapsed() >= self.options.lock_own_max())
     }
 
     pub(super) fn renew(&self, at: Option<Instant>) {

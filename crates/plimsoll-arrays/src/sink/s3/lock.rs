@@ -2,7 +2,7 @@
 //! lives. Whoever finds it watches whether it is renewed: if so the store is taken, if not its writer has died and it is
 //! taken over, by a request that succeeds only if nobody else was quicker.
 //! Never compares clocks of two machines. Invariant: a writer that could not renew for three quarters of the time after which
-//! others may take over writes no more.
+//! others may take over writes no more before it knows that nobody has.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -139,22 +139,19 @@ impl Holder {
         Ok(())
     }
 
-    /// Renews it until it is lost, and tells each time.
+    /// Renews it until it is lost, and tells each time. A bucket that cannot be reached is asked again: if nobody has taken
+    /// over meanwhile, the lock is ours as before.
     async fn keep(mut self, tell: impl Fn(Option<Instant>)) {
-        let mut renewed = Instant::now();
         loop {
             time::sleep(self.options.lock_renewed).await;
             self.renewals += 1;
             let version = UpdateVersion { e_tag: self.version.clone(), version: None };
-            let left = self.options.lock_own_max().saturating_sub(renewed.elapsed());
-            let begun = Instant::now();
-            let put = time::timeout(left, self.put(PutMode::Update(version))).await;
-            let is_ours = match put {
+            let (begun, limit) = (Instant::now(), self.options.request_max);
+            let is_ours = match time::timeout(limit, self.put(PutMode::Update(version))).await {
                 Ok(Ok(())) => true,
                 Ok(Err(Error::Precondition { .. } | Error::NotFound { .. })) => {
-                    // The answer to the last renewal may have been lost.
-                    let looked = time::timeout(left, self.look()).await;
-                    match looked {
+                    // The answer to an earlier renewal may have been lost.
+                    match time::timeout(limit, self.look()).await {
                         Ok(Ok(Looked::Ours)) => true,
                         Ok(Ok(_)) => return tell(None),
                         _ => false,
@@ -163,11 +160,7 @@ impl Holder {
                 _ => false,
             };
             if is_ours {
-                renewed = begun;
-                tell(Some(renewed));
-            }
-            if renewed.elapsed() >= self.options.lock_own_max() {
-                return tell(None);
+                tell(Some(begun));
             }
         }
     }
@@ -198,7 +191,8 @@ impl Drop for BucketLock {
     fn drop(&mut self) {
         let renewing = self.renewing.take();
         let (store, path) = (Arc::clone(&self.client.store), self.path.clone());
-        let (is_ours, limit) = (self.client.must_be_writer().is_ok(), self.client.options.request_max);
+        let is_lost = self.client.is_lost.load(Ordering::Acquire) || self.client.is_late();
+        let (is_ours, limit) = (!is_lost, self.client.options.request_max);
         // A renewal under way must not come after the removal.
         let _ = self.client.wait(LOCK, "removed", async move {
             if let Some(renewing) = renewing {
