@@ -35,7 +35,7 @@ impl<H: Host> Scheduler<H> {
     fn scarcest(&self, id: GrantId, grant: &Grant) -> (DeviceId, Bytes) {
         let rungs = self.rungs_to_have(id, grant);
         let ladder = grant.spec.ladder.iter().enumerate().filter(|(at, _)| rungs.contains(*at));
-        let possible = ladder.map(|(_, rung)| rung).filter(|rung| self.never_fits(rung).is_none()).next_back();
+        let possible = ladder.map(|(_, rung)| rung).rfind(|rung| self.never_fits(rung).is_none());
         let portions = possible.or(grant.spec.ladder.last()).map_or(&[][..], |rung| rung.portions());
         let missing = |(device, wanted): &&(DeviceId, Bytes)| *wanted - self.free_for_grants(*device);
         portions.iter().max_by_key(missing).copied().unwrap_or((DeviceId(0), Bytes::ZERO))

@@ -26,7 +26,7 @@ impl Grants {
     /// Nearly half of the seeds have some.
     pub(super) fn draw(seed: u64, devices: usize) -> Option<Self> {
         let mut rng = Rng::new(seed ^ 0x6772_616e_7473);
-        let mut habits = Rng::new(seed ^ 0x7368_6172_696e_67);
+        let mut habits = Rng::new(seed ^ 0x0073_6861_7269_6e67);
         let shares = habits.chance(0.6);
         rng.chance(0.45).then_some(Self { rng, habits, shares, devices })
     }

@@ -5,7 +5,9 @@ use plimsoll_core::sharing::quality_min;
 use plimsoll_core::{Bytes, DeviceId, GrantError, GrantKind, GrantSpec, Moment, Nanos, Priority};
 
 use super::machine::Machine;
-use super::programs::{DEVICES, KINDS, Lease};
+#[cfg(test)]
+use super::programs::KINDS;
+use super::programs::{DEVICES, Lease};
 
 /// Grants that there are at once at the most: each program has one, and some that it left are not yet seen to be free.
 #[cfg(test)]

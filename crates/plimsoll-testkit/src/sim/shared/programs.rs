@@ -110,7 +110,7 @@ pub(super) fn wish(rng: &mut Rng, number: usize, kind: GrantKind) -> GrantSpec {
     for &(tenths, quality) in sizes {
         let bytes = Bytes(gib(tenths).0 / 100 * wanted);
         let mut push = |portions: &[(DeviceId, Bytes)]| {
-            let cost = Nanos::millis(if number % 2 == 0 { 0 } else { 1_500 });
+            let cost = Nanos::millis(if number.is_multiple_of(2) { 0 } else { 1_500 });
             ladder.push(GrantRung::new(portions).with_quality(Quality::new(quality)).with_switch_cost(cost));
         };
         match (spans_both, goes_anywhere) {

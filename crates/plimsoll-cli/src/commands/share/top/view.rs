@@ -64,6 +64,9 @@ impl Line {
         let mut left = width;
         let mut painted = String::new();
         for (style, text) in &self.0 {
+            if left == 0 {
+                break;
+            }
             let cut = truncate_str(text, left, "…");
             left -= measure_text_width(&cut).min(left);
             painted.push_str(&format!("{style}{cut}{style:#}"));
@@ -159,7 +162,7 @@ fn holder_lines(picture: &Picture<'_>, most: usize, width: usize) -> Vec<Line> {
     }
     let first = picture.scrolled.min(holders.len().saturating_sub(most.saturating_sub(1).max(1)));
     let rows = most.saturating_sub(1).max(1);
-    let name = width.saturating_sub(58).clamp(12, 40);
+    let name = width.saturating_sub(68).clamp(12, 40);
     let title = format!(
         "{:<name$} {:<9} {:>9} {:>9} {:>7} {:<10} {}",
         format!("HOLDER  {}", holders.len()),
@@ -342,7 +345,7 @@ mod tests {
     fn who_holds_too_much_and_who_has_to_go_is_seen_at_eighty_columns() {
         let lines = shown(&state(3), Size { width: 80, height: 24 }, 0);
         let row = lines.iter().find(|line| line.contains("模型")).expect("a row");
-        for word in ["gpu0", "4.00 GiB", "5.00 GiB", "asked to leave"] {
+        for word in ["gpu0", "4.0 GiB", "5.0 GiB", "asked to leave"] {
             assert!(row.contains(word), "{word} is missing: {row}");
         }
         let stranger = lines.iter().find(|line| line.contains("Xorg")).expect("a row");
