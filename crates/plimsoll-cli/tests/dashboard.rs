@@ -36,7 +36,6 @@ impl Daemon {
         fs::write(&script, "[[devices]]\nname = \"gpu0\"\ncard = \"A scripted card\"\ncapacity = \"24GiB\"\n")
             .expect("a script");
         let socket = folder.path().join("run/daemon.sock");
-        fs::create_dir(folder.path().join("run")).expect("a folder");
         let mut serve = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         serve.args(["serve", "--http", "127.0.0.1:0", "--socket"]).arg(&socket).arg("--truth").arg(&script);
         let mut process = serve.stderr(Stdio::piped()).spawn().expect("the daemon starts");

@@ -481,7 +481,7 @@ mod tests {
                     members[at].1 = allotted;
                     seen.fill(None);
                 }
-                let used = |of: usize, members: &[(u64, u64)]| if of % 2 == 0 { members[of].1 } else { 0 };
+                let used = |of: usize, members: &[(u64, u64)]| if of.is_multiple_of(2) { members[of].1 } else { 0 };
                 let by_others: u64 = members.iter().enumerate().filter(|(of, _)| *of != at).map(|(_, m)| m.1).sum();
                 let describe = |of: usize| Other {
                     strangers: seen[of].map(Bytes),

@@ -100,7 +100,7 @@ fn who_waits_is_served_when_the_other_leaves_whole() {
     until("it wants", || book.entries().expect("read").iter().any(|entry| entry.wanted.is_some()));
     drop(held);
     drop(first);
-    waiting.wait(PATIENCE).expect("given");
+    let _given = waiting.wait(PATIENCE).expect("given");
     drop(second);
     assert_eq!(book.entries().expect("read"), [], "who leaves takes its entries along");
 }
@@ -118,7 +118,7 @@ fn a_more_urgent_want_has_a_grant_of_another_orchestrator_recalled() {
     let urgent = second.grant(request().priority(Priority::High)).expect("it could be given");
     until("it is recalled", || low.recalled().is_some());
     drop(low);
-    urgent.wait(PATIENCE).expect("given");
+    let _given = urgent.wait(PATIENCE).expect("given");
 }
 
 /// Starts a process of this test that does so.
@@ -219,7 +219,7 @@ fn a_hundred_kills_leave_the_book_right() {
         assert_eq!(book.entries().expect("a whole book"), [], "kill {kill}");
     }
     let orchestrator = orchestrator(&book);
-    orchestrator.lease(&[(CPU, MOST)]).expect("all that the dead had is there");
+    let _held = orchestrator.lease(&[(CPU, MOST)]).expect("all that the dead had is there");
     let bells = || {
         let files = fs::read_dir(book.folder()).expect("a folder").flatten();
         files.filter(|file| file.path().extension().is_some_and(|extension| extension == "bell")).count()

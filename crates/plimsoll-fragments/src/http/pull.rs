@@ -211,7 +211,8 @@ impl Run {
         {
             let fragment = *fragment;
             let (_, part) = self.parts.pop().expect("it was just seen");
-            if let Err((error, part)) = part.commit_or_back() {
+            if let Err(back) = part.commit_or_back() {
+                let (error, part) = *back;
                 watch.there.fetch_sub(fragment.bytes.min(watch.there()), Ordering::Relaxed);
                 self.parts.push((fragment, part));
                 return Err(error);

@@ -105,13 +105,13 @@ impl Part {
     /// # Errors
     /// [`FragmentError::Damaged`] if it is something else.
     pub fn commit(self) -> Result<(), FragmentError> {
-        self.commit_or_back().map_err(|(error, _)| error)
+        self.commit_or_back().map_err(|back| back.0)
     }
 
     /// The same, and if it fails the claim comes back.
-    pub(crate) fn commit_or_back(mut self) -> Result<(), (FragmentError, Self)> {
+    pub(crate) fn commit_or_back(mut self) -> Result<(), Box<(FragmentError, Self)>> {
         let named = self.named();
-        named.map_err(|error| (error, self))
+        named.map_err(|error| Box::new((error, self)))
     }
 
     fn named(&mut self) -> Result<(), FragmentError> {
