@@ -38,7 +38,9 @@ use commands::{bench, completions, devices, profile, sim};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     drivers::prepare(&cli.machine);
-    plimsoll::book::on_warning(|warning| stop::warn(warning));
+    plimsoll::book::on_warning(|warning| {
+        stop::warn(format_args!("{warning} (PLIMSOLL_BOOK names another folder, PLIMSOLL_ALONE=1 does without)"));
+    });
     let ended = match &cli.command {
         #[cfg(feature = "score")]
         Command::Score(args) => score::run(args, &cli.machine),

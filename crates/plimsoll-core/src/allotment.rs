@@ -282,14 +282,14 @@ fn fair_share(me: &Standing, others: &[Other]) -> Bytes {
     Bytes(everything.0 / (others.len() as u64 + 1))
 }
 
-/// In large steps while nobody else wants anything, so that the book is not asked for every task.
+/// In one large step while nobody else wants anything: the book is not asked for every task, and nothing idle is evicted
+/// only because little was allotted.
 fn raised_to(wanted: Bytes, allotted: Bytes, most: Bytes, others: &[Other]) -> Bytes {
     if others.iter().any(|other| other.lacks() > Bytes::ZERO) {
         return wanted;
     }
-    let twice = Bytes(wanted.0.saturating_mul(2)).max(allotted);
     // Half of what is there stays for whoever comes next.
-    twice.min(most.share(0.5)).max(wanted)
+    most.share(0.5).max(allotted.min(most)).max(wanted)
 }
 
 /// Others lack so much of what I have.

@@ -52,7 +52,7 @@ fn the_very_bytes_come_back() {
         for kind in Kind::ALL {
             let mut bytes = to_bytes(&kind.weights(70_001, 3), float);
             // Bytes that are no numbers at all, too.
-            bytes[..40_000].iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 2_654_435_761 >> 13) as u8);
+            bytes[..40_000].iter_mut().enumerate().for_each(|(at, byte)| *byte = ((at * 2_654_435_761) >> 13) as u8);
             let encoded = encode(&bytes, float, &bits, true);
             let levels: Vec<&[u8]> = encoded.levels.iter().map(Vec::as_slice).collect();
             let restored = decode_exact(&levels, encoded.exact.as_deref().unwrap(), &bits, float, 70_001).unwrap();

@@ -80,8 +80,11 @@ pub enum Ask {
         news: SyncSender<News>,
     },
     /// Anything else.
-    With(Box<dyn FnOnce(&mut Broker, Moment) -> Deliver + Send>),
+    With(Whatever),
 }
+
+/// Anything that is done with the broker, and what is to be said of it.
+type Whatever = Box<dyn FnOnce(&mut Broker, Moment) -> Deliver + Send>;
 
 impl std::fmt::Debug for Ask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -38,6 +38,39 @@ fn is_alive_and_empty(rig: &Rig) {
     });
 }
 
+/// A process of another user: the first one, or for root one that nobody owns.
+enum Another {
+    First,
+    Nobodys(std::process::Child),
+}
+
+impl Another {
+    fn start() -> Self {
+        use std::os::unix::process::CommandExt;
+        if !rustix::process::geteuid().is_root() {
+            return Self::First;
+        }
+        let mut sleep = std::process::Command::new("sleep");
+        Self::Nobodys(sleep.arg("600").uid(65_534).spawn().expect("root may start it"))
+    }
+
+    fn pid(&self) -> u32 {
+        match self {
+            Self::First => 1,
+            Self::Nobodys(child) => child.id(),
+        }
+    }
+}
+
+impl Drop for Another {
+    fn drop(&mut self) {
+        if let Self::Nobodys(child) = self {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 #[test]
 fn whoever_breaks_a_rule_is_told_and_let_go() {
     let rig = Rig::new();
@@ -54,10 +87,9 @@ fn whoever_breaks_a_rule_is_told_and_let_go() {
         "unknown field",
     );
     told(&[HELLO.as_bytes(), b"{\"do\":\"return\",\"lease\":77}\n"].concat(), "there is no lease 77");
-    told(
-        &[HELLO.as_bytes(), b"{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[{\"bytes\":1}],\"pid\":1}\n"].concat(),
-        "process 1",
-    );
+    let other = Another::start();
+    let lease = format!("{{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[{{\"bytes\":1}}],\"pid\":{}}}\n", other.pid());
+    told(&[HELLO.as_bytes(), lease.as_bytes()].concat(), &format!("process {}", other.pid()));
     told(&[HELLO.as_bytes(), "\u{0}\n".repeat(40).as_bytes()].concat(), "that is no request");
     is_alive_and_empty(&rig);
 }

@@ -1,10 +1,12 @@
 //! The store on disk: fragments under the names of their content, shared by every process of the machine.
 //!
-//!     objects/ab/cd…     a fragment, whole: its name is the SHA-256 of its bytes
-//!     partial/abcd….part one that is being fetched; whoever fetches it holds its lock, which goes with its process
-//!     models/abcd…       head and index of a model
-//!     names/abcd…        which model an address was when it was last asked
-//!     pins/abcd…         models that stay when room is made
+//! ```text
+//! objects/ab/cd…     a fragment, whole: its name is the SHA-256 of its bytes
+//! partial/abcd….part one that is being fetched; whoever fetches it holds its lock, which goes with its process
+//! models/abcd…       head and index of a model
+//! names/abcd…        which model an address was when it was last asked
+//! pins/abcd…         models that stay when room is made
+//! ```
 //!
 //! There is no other index: whatever a kill leaves is whole, or a part that the next one goes on with.
 //!

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::format::{Colour, Format, FormatError};
-use super::spare;
 use crate::image::{Image, MakeImageError, Samples};
 
 /// A frame.
@@ -24,17 +23,7 @@ use crate::image::{Image, MakeImageError, Samples};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     format: Format,
-    bytes: Arc<Owned>,
-}
-
-/// Bytes whose memory another frame may have afterwards.
-#[derive(PartialEq, Eq)]
-struct Owned(Vec<u8>);
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        spare::leave(std::mem::take(&mut self.0));
-    }
+    bytes: Arc<Vec<u8>>,
 }
 
 /// Why there is no such frame.
@@ -69,7 +58,7 @@ impl Frame {
         if bytes.len() != format.frame_bytes() {
             return Err(MakeFrameError::Bytes { format, got: bytes.len() });
         }
-        Ok(Self { format, bytes: Arc::new(Owned(bytes)) })
+        Ok(Self { format, bytes: Arc::new(bytes) })
     }
 
     /// The same samples, without a copy, as those of another format.
@@ -77,9 +66,9 @@ impl Frame {
     /// # Errors
     /// As [`Frame::new`].
     pub(crate) fn with_format(&self, format: Format) -> Result<Self, MakeFrameError> {
-        match self.bytes().len() == format.frame_bytes() {
+        match self.bytes.len() == format.frame_bytes() {
             true => Ok(Self { format, bytes: Arc::clone(&self.bytes) }),
-            false => Err(MakeFrameError::Bytes { format, got: self.bytes().len() }),
+            false => Err(MakeFrameError::Bytes { format, got: self.bytes.len() }),
         }
     }
 
@@ -90,15 +79,12 @@ impl Frame {
 
     /// Its samples, as in a raw stream.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes.0
+        &self.bytes
     }
 
     /// Its samples; without a copy if nobody else holds the frame.
     pub fn into_bytes(self) -> Vec<u8> {
-        match Arc::try_unwrap(self.bytes) {
-            Ok(mut own) => std::mem::take(&mut own.0),
-            Err(shared) => shared.0.clone(),
-        }
+        Arc::try_unwrap(self.bytes).unwrap_or_else(|shared| shared.to_vec())
     }
 
     /// The frame of an image: RGB of 8 bits, or of 16 for images that hold more.

@@ -225,14 +225,14 @@ impl StoredModel {
         }
         drop(under_way);
         let _mine = UnderWay(tiers, fragment.digest);
-        let bytes = Arc::new(self.from_below(fragment).map_err(|error| damaged.unwrap_or(error))?);
+        let bytes = Arc::new(self.read_below(fragment).map_err(|error| damaged.unwrap_or(error))?);
         tiers.read.fetch_add(fragment.bytes, Ordering::Relaxed);
         self.placed(fragment, &bytes);
         Ok(bytes)
     }
 
     /// From disk, or from the server onto the disk and from there.
-    fn from_below(&self, fragment: &Fragment) -> Result<Vec<u8>, FragmentError> {
+    fn read_below(&self, fragment: &Fragment) -> Result<Vec<u8>, FragmentError> {
         let disk = &self.store.0.disk;
         let origin = match &self.below {
             Below::File(file) => return file.read(fragment),

@@ -234,7 +234,7 @@ fn a_device_that_is_lost_or_runs_out_of_memory_in_any_stage_changes_no_byte() {
     let lost = (1..=12).map(|launch| ScriptedFault::Lost { launch });
     let full = (1..=8).map(|allocation| ScriptedFault::OutOfMemory { allocation });
     for fault in lost.chain(full) {
-        let orchestrator = with_virtual(VirtualDevice::gpu("v").fault(fault.clone()));
+        let orchestrator = with_virtual(VirtualDevice::gpu("v").fault(fault));
         let store = written(&orchestrator, &spec, &bytes, &all);
         assert!(*store.objects() == *expected.objects(), "{fault:?}");
     }

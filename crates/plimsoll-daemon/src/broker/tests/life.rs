@@ -47,7 +47,8 @@ fn what_never_fits_is_refused_at_once() {
 #[test]
 fn requests_that_cannot_be_meant_are_named() {
     let mut world = World::new(1);
-    let wrong: [(&str, fn(&mut LeaseRequest)); 8] = [
+    type Spoil = fn(&mut LeaseRequest);
+    let wrong: [(&str, Spoil); 8] = [
         ("name", |request| request.name.clear()),
         ("rungs", |request| request.ladder.clear()),
         ("no bytes", |request| request.ladder[0].bytes = 0),

@@ -129,10 +129,8 @@ impl Crowd {
                     self.world.uses.retain(|(user, _), _| *user != pid);
                 }
             },
-            Say::MayRise { rung, .. } => {
-                if self.world.do_(pid, Request::Rise { lease, rung }) == Say::Done {
-                    self.world.do_(pid, Request::Stepped { lease, rung });
-                }
+            Say::MayRise { rung, .. } if self.world.do_(pid, Request::Rise { lease, rung }) == Say::Done => {
+                self.world.do_(pid, Request::Stepped { lease, rung });
             }
             Say::Refused { .. } | Say::Ended { .. } => drop(self.there.remove(&pid)),
             _ => {}

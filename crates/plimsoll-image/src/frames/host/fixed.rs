@@ -1,13 +1,10 @@
-//! Planes of codes of 8 to 10 bits scaled in whole numbers of 16 bits: what ordinary video asks for most.
+//! Planes of 8-bit codes scaled in whole numbers of 16 bits: what ordinary video asks for most.
 //!
-//! Codes are given 14 bits while they are summed, and weights fifteen. Each product is rounded to a 64th of a code of 8
-//! bits, each weight by at most 2^-16; with at most 16 taps a sum is off by at most `16 * (1/128 + 255 * 2^-16)`, 0.19 of
-//! a code, and both directions, the second making at most 1.3 of what the first left, by less than half of one. A code of
-//! 10 bits is a quarter of that: six taps, whose weights are made to add up to one exactly, are off by at most
-//! `6/32 + 11 * 1023 * 2^-16`, 0.36 of it, and both directions by less than one; what is flat stays flat, for `6/32` of
-//! both is less than half of one. Weights above one, which enlarging has at edges, are halved and their sums doubled: then
-//! half as many taps lose as much, which is too much for more than 8 bits. So a code is at most one away from the passes'
-//! own, and mostly the same. Of codes of more than 10 bits that would not be true.
+//! Codes have six more bits while they are summed, and weights fifteen. Each product is rounded to a 64th of a code, each
+//! weight by at most 2^-16; with at most [`TAPS_MAX`] taps a sum is off by at most `16 * (1/128 + 255 * 2^-16)`, 0.19 of
+//! a code, and both directions, the second making at most 1.3 of what the first left, by less than half of one. Weights
+//! above one, which enlarging has at edges, are halved and their sums doubled: then half as many taps lose as much. So a
+//! code is at most one away from the passes' own, and mostly the same.
 //! Invariant: the sums are of whole numbers, so every version of the code gives the same.
 
 use archmage::prelude::*;
@@ -16,14 +13,10 @@ use super::lanes::{LANES, lanes_to_words, words_to_lanes};
 use crate::frames::graph::Windows;
 use crate::image::Size;
 
-/// The longest windows of 8-bit codes: what is off grows with each tap.
+/// The longest windows: what is off grows with each tap.
 const TAPS_MAX: u32 = 16;
-/// The same of codes that are deeper.
-const TAPS_MAX_DEEP: u32 = 6;
-/// The codes that are deep, and the deepest.
-const DEEP: std::ops::RangeInclusive<u8> = 9..=10;
-/// Bits of a code while it is summed, with those below it.
-const SUMMED_BITS: u32 = 14;
+/// Bits below a code while it is summed.
+const BELOW: u32 = 6;
 /// Columns of sums that are turned back into rows at a time.
 const BLOCK: usize = 64;
 
@@ -31,8 +24,6 @@ const BLOCK: usize = 64;
 pub(super) struct Scaler {
     input: Size,
     output: Size,
-    /// Bits of a code.
-    depth: u8,
     down: Option<Weights>,
     across: Option<Weights>,
     down_first: bool,
@@ -56,23 +47,15 @@ struct Weights {
 }
 
 impl Weights {
-    fn new(windows: &Windows<'_>, depth: u8) -> Option<Self> {
-        let (taps, is_deep) = (windows.taps as usize, depth > 8);
+    fn new(windows: &Windows<'_>) -> Option<Self> {
+        let taps = windows.taps as usize;
         let (starts, weights) = windows.table.split_at(windows.table.len() / (taps + 1));
         let largest = weights.iter().fold(0.0, |largest: f32, weight| largest.max(weight.abs()));
         let doubled = i32::from(largest > 1.0);
-        let fits = match is_deep {
-            true => windows.taps <= TAPS_MAX_DEEP && doubled == 0,
-            false => windows.taps <= TAPS_MAX >> doubled && largest <= 2.0,
-        };
-        let mut rounded: Vec<i16> = weights.iter().map(|weight| rounded(*weight / (1 << doubled) as f32)).collect();
-        if is_deep {
-            rounded.chunks_exact_mut(taps).for_each(add_up_to_one);
-        }
-        fits.then(|| Self {
+        (windows.taps <= TAPS_MAX >> doubled && largest <= 2.0).then(|| Self {
             taps,
             starts: starts.iter().map(|start| start.to_bits()).collect(),
-            pairs: rounded.into_iter().map(pair).collect(),
+            pairs: weights.iter().map(|weight| pair(*weight / (1 << doubled) as f32)).collect(),
             doubled,
         })
     }
@@ -87,38 +70,23 @@ impl Weights {
     }
 }
 
-/// A weight from -1 to 1 with 15 bits below one. One itself is a 32768th too small, which rounding makes up for.
-fn rounded(weight: f32) -> i16 {
-    (f64::from(weight) * 32768.0).round().min(32767.0) as i16
-}
-
-/// The largest weight makes up for what rounding did to all of them.
-fn add_up_to_one(weights: &mut [i16]) {
-    let sum: i32 = weights.iter().copied().map(i32::from).sum();
-    if let Some(largest) = weights.iter_mut().max_by_key(|weight| weight.unsigned_abs()) {
-        *largest = (i32::from(*largest) + 32768 - sum).min(32767) as i16;
-    }
-}
-
-/// The same twice in a word.
-fn pair(weight: i16) -> u32 {
-    u32::from(weight as u16) << 16 | u32::from(weight as u16)
+/// A weight from -1 to 1 with 15 bits below one, twice. One itself is a 32768th too small, which rounding makes up for.
+fn pair(weight: f32) -> u32 {
+    let weight = (f64::from(weight) * 32768.0).round().min(32767.0) as i16 as u16;
+    u32::from(weight) << 16 | u32::from(weight)
 }
 
 impl Scaler {
-    /// For codes of this depth and windows along one direction or along both, in the order in which the passes stand.
-    /// `None` if the codes are deeper, or the windows longer, than is exact enough here.
-    pub(super) fn new(depth: u8, input: Size, output: Size, passes: &[Windows<'_>]) -> Option<Self> {
-        if depth != 8 && !DEEP.contains(&depth) {
-            return None;
-        }
+    /// For windows along one direction or along both, in the order in which the passes stand. `None` if the windows are
+    /// longer than is exact enough here, or there is no memory to keep within the stated.
+    pub(super) fn new(input: Size, output: Size, passes: &[Windows<'_>]) -> Option<Self> {
         let of = |down: bool| passes.iter().find(|windows| windows.down == down);
         let twice = passes.len() == 2 && passes[0].down == passes[1].down;
         if passes.is_empty() || passes.len() > 2 || twice {
             return None;
         }
-        let down = of(true).map(|windows| Weights::new(windows, depth));
-        let across = of(false).map(|windows| Weights::new(windows, depth));
+        let down = of(true).map(Weights::new);
+        let across = of(false).map(Weights::new);
         if matches!(down, Some(None)) || matches!(across, Some(None)) {
             return None;
         }
@@ -129,7 +97,6 @@ impl Scaler {
         Some(Self {
             input,
             output,
-            depth,
             down_first,
             ring: vec![0; held * ring_width],
             ring_width,
@@ -149,15 +116,9 @@ impl Scaler {
         (words * 2 + tables) as u64
     }
 
-    /// Bytes of a code.
-    fn sample_bytes(&self) -> usize {
-        if DEEP.contains(&self.depth) { 2 } else { 1 }
-    }
-
-    /// Scales a plane. No code is above the highest.
+    /// Scales a plane.
     pub(super) fn run(&mut self, from: &[u8], to: &mut [u8]) {
         let (height, width) = (self.output.height as usize, self.output.width as usize);
-        let row_bytes = width * self.sample_bytes();
         let mut there = 0;
         for first in (0..height).step_by(LANES) {
             let rows = first..height.min(first + LANES);
@@ -168,9 +129,9 @@ impl Scaler {
                 self.sum_across();
             }
             let done = if self.down_first && self.across.is_some() { &self.scaled } else { &self.band };
-            let out = to[first * row_bytes..].chunks_exact_mut(row_bytes);
-            for (row, out) in done.chunks_exact(width).zip(out).take(rows.len()) {
-                narrow(self.depth, row, out);
+            for (row, out) in done.chunks_exact(width).zip(to[first * width..].chunks_exact_mut(width)).take(rows.len())
+            {
+                narrow(row, out);
             }
         }
     }
@@ -178,20 +139,20 @@ impl Scaler {
     /// Makes input rows ready to be summed, up to `end`, and some more where they come in groups. Says how many there are.
     fn take_in(&mut self, from: &[u8], mut there: usize, end: usize) -> usize {
         let (width, height) = (self.input.width as usize, self.input.height as usize);
-        let (held, row_bytes, depth) = (self.ring.len() / self.ring_width, width * self.sample_bytes(), self.depth);
+        let held = self.ring.len() / self.ring_width;
         while there < end {
             let count = LANES.min(height - there);
-            let codes = (0..count).map(|at| &from[(there + at) * row_bytes..][..row_bytes]);
+            let codes = (0..count).map(|at| &from[(there + at) * width..][..width]);
             let slots = (0..count).map(|at| (there + at) % held * self.ring_width);
             match (&self.across, self.down_first) {
                 (Some(across), false) => {
-                    codes.zip(self.band.chunks_exact_mut(width)).for_each(|(codes, row)| widen(depth, codes, row));
+                    codes.zip(self.band.chunks_exact_mut(width)).for_each(|(codes, row)| widen(codes, row));
                     sum_along(across, &self.band, width, &mut self.scaled, &mut self.lanes);
                     for (slot, row) in slots.zip(self.scaled.chunks_exact(self.ring_width)) {
                         self.ring[slot..][..self.ring_width].copy_from_slice(row);
                     }
                 }
-                _ => codes.zip(slots).for_each(|(codes, slot)| widen(depth, codes, &mut self.ring[slot..][..width])),
+                _ => codes.zip(slots).for_each(|(codes, slot)| widen(codes, &mut self.ring[slot..][..width])),
             }
             there += count;
         }
@@ -257,47 +218,17 @@ fn sum_along(across: &Weights, from: &[i16], width: usize, to: &mut [i16], lanes
     }
 }
 
-fn widen(depth: u8, codes: &[u8], out: &mut [i16]) {
-    match depth {
-        8 => widen_bytes(codes, out),
-        depth => widen_pairs(SUMMED_BITS - u32::from(depth), codes.as_chunks().0, out),
-    }
-}
-
-fn narrow(depth: u8, sums: &[i16], codes: &mut [u8]) {
-    match depth {
-        8 => narrow_bytes(sums, codes),
-        depth => narrow_pairs(SUMMED_BITS - u32::from(depth), sums, codes.as_chunks_mut().0),
-    }
-}
-
 #[autoversion(v4, v3)]
-fn widen_bytes(codes: &[u8], out: &mut [i16]) {
+fn widen(codes: &[u8], out: &mut [i16]) {
     for (out, code) in out.iter_mut().zip(codes) {
-        *out = i16::from(*code) << (SUMMED_BITS - 8);
+        *out = i16::from(*code) << BELOW;
     }
 }
 
 #[autoversion(v4, v3)]
-fn widen_pairs(below: u32, codes: &[[u8; 2]], out: &mut [i16]) {
-    for (out, code) in out.iter_mut().zip(codes) {
-        *out = i16::from_le_bytes(*code) << below;
-    }
-}
-
-#[autoversion(v4, v3)]
-fn narrow_bytes(sums: &[i16], codes: &mut [u8]) {
-    const BELOW: u32 = SUMMED_BITS - 8;
+fn narrow(sums: &[i16], codes: &mut [u8]) {
     for (code, sum) in codes.iter_mut().zip(sums) {
         *code = ((sum + (1 << (BELOW - 1))) >> BELOW).clamp(0, 255) as u8;
-    }
-}
-
-#[autoversion(v4, v3)]
-fn narrow_pairs(below: u32, sums: &[i16], codes: &mut [[u8; 2]]) {
-    let (half, most) = (1 << (below - 1), (1 << (SUMMED_BITS - below)) - 1);
-    for (code, sum) in codes.iter_mut().zip(sums) {
-        *code = ((sum + half) >> below).clamp(0, most).to_le_bytes();
     }
 }
 

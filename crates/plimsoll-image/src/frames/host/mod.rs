@@ -1,7 +1,7 @@
 //! A program on the CPU: rows are pulled through all passes at once, so that they stay in the core's cache. What is made
 //! of codes alone (`routes.rs`) never becomes numbers.
 //! Never starts a thread: one frame, one core. Invariant: the rows are those of the kernels' twins, bit for bit; scaled
-//! codes of 8 to 10 bits are at most one away (`fixed.rs`).
+//! codes of 8 bits are at most one away (`fixed.rs`).
 
 mod fixed;
 mod lanes;
@@ -25,7 +25,6 @@ use super::format::{Colour, Format};
 use super::graph::{Node, Plane, Rows, RowsMut};
 use super::plan::Program;
 use super::samples::{narrow, widen};
-use super::spare;
 use crate::image::Size;
 
 /// Planes of numbers, as a frame's first part leaves them.
@@ -107,11 +106,7 @@ impl HostWork {
         cancellation: Cancellation<'_>,
     ) -> Result<Vec<u8>, Fault> {
         let to = program.to.ok_or_else(|| Fault::work("this part of the chain ends in planes"))?;
-        // Every byte of it is written.
-        let bytes = match spare::take(to.frame_bytes()) {
-            Some(bytes) => bytes,
-            None => zeros(to.frame_bytes(), MemoryMoment::Run)?,
-        };
+        let bytes = zeros(to.frame_bytes(), MemoryMoment::Run)?;
         let mut taker = ToFrame { format: to, bytes, firsts: first_bytes(to) };
         if let (Some(from), Some(frame)) = (program.from, frame)
             && self.walked.len() < program.results.len()

@@ -6,7 +6,6 @@ use std::io::{self, Read};
 
 use super::error::StreamError;
 use crate::frames::frame::Frame;
-use crate::frames::spare;
 
 /// Memory taken on the word of a header, before the first frame has come whole. Larger first frames grow as they come;
 /// this holds a frame of 3840 x 2160 in 4:2:0 with 16 bits.
@@ -76,8 +75,7 @@ impl<R: Read> Source<R> {
     /// The bytes of a frame that has so many, or `None` if there are none at all.
     pub(super) fn body(&mut self, wanted: usize) -> Result<Option<Vec<u8>>, StreamError> {
         let frame = self.current();
-        let mut bytes = spare::take(wanted).unwrap_or_default();
-        bytes.clear();
+        let mut bytes = Vec::new();
         while bytes.len() < wanted {
             let room = self.room(bytes.len(), wanted);
             bytes.try_reserve_exact(room).map_err(|_| StreamError::OutOfMemory { frame, bytes: wanted })?;
