@@ -381,7 +381,7 @@ fn a_held_request_is_told_when_its_time_is_over_and_what_only_asks_is_not_held()
         let message = message.as_str().unwrap();
         assert_eq!(heard.status, "503");
         assert!(message.contains("the door is closed") && message.contains(kind.name()), "{message}");
-        assert!(heard.headers.iter().any(|line| line.to_ascii_lowercase() == "retry-after: 10"), "{:?}", heard.headers);
+        assert!(heard.headers.iter().any(|line| line.eq_ignore_ascii_case("retry-after: 10")), "{:?}", heard.headers);
         assert_eq!(understood(&exchange(gate, &get("/bytes?n=5")), true).status, "200");
         assert_eq!(counts.refused.load(Ordering::Relaxed), 1);
     }
