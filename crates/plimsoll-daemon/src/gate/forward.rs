@@ -1,5 +1,5 @@
 //! One request on its way to the engine, and the answer on its way back: frame by frame, as they come.
-//! Never sends a request twice, unless the engine's side of an old connection had closed before anything was sent.
+//! Never sends a request twice.
 //! Invariant: an answer that breaks off at the engine breaks off at the client; it never looks complete.
 
 use std::net::SocketAddr;
@@ -15,7 +15,6 @@ use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::Mutex;
 
 use super::GateLimits;
 use super::room::Pass;
@@ -37,17 +36,16 @@ pub(super) enum Failure {
     NotAProxy,
 }
 
-/// The way to the engine that belongs to one client's connection: requests on it follow each other, so one is enough.
+/// The way to the engine.
 #[derive(Debug)]
 pub(super) struct Upstream {
     address: SocketAddr,
     limits: GateLimits,
-    open: Mutex<Option<SendRequest<Incoming>>>,
 }
 
 impl Upstream {
     pub(super) fn new(address: SocketAddr, limits: GateLimits) -> Self {
-        Self { address, limits, open: Mutex::new(None) }
+        Self { address, limits }
     }
 
     pub(super) async fn forward(
@@ -61,15 +59,13 @@ impl Upstream {
         let upgrade = wants_upgrade(request.headers());
         let client = upgrade.then(|| hyper::upgrade::on(&mut request));
         prepare(&mut request, upgrade);
-        let mut open = self.open.lock().await;
-        let sent = self.send(&mut open, request);
+        let sent = self.send(request);
         let mut response = match tokio::time::timeout(self.limits.answer, sent).await {
             Ok(answered) => answered?,
             Err(_) => return Err(Failure::Silent(self.limits.answer)),
         };
         let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if let Some(client) = client.filter(|_| switched) {
-            *open = None;
             let engine = hyper::upgrade::on(&mut response);
             tokio::spawn(join(client, engine, pass));
             return Ok(response.map(|_| Answer::text(String::new())));
@@ -79,31 +75,11 @@ impl Upstream {
         Ok(response.map(|body| Answer { body: Either::Left(body), pass }))
     }
 
-    async fn send(
-        &self,
-        open: &mut Option<SendRequest<Incoming>>,
-        request: Request<Incoming>,
-    ) -> Result<Response<Incoming>, Failure> {
-        let mut unsent = request;
-        if let Some(mut sender) = open.take()
-            && sender.ready().await.is_ok()
-        {
-            match sender.try_send_request(unsent).await {
-                Ok(response) => {
-                    *open = Some(sender);
-                    return Ok(response);
-                }
-                // Only what never left comes back: the engine had closed its side in the meantime.
-                Err(mut error) => match error.take_message() {
-                    Some(request) => unsent = request,
-                    None => return Err(Failure::Gone(error.into_error().to_string())),
-                },
-            }
-        }
+    /// By a connection of its own: one that is kept may be closed by the engine at the moment it is used again, and then
+    /// nobody can tell whether the request was heard.
+    async fn send(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Failure> {
         let mut sender = self.connect().await?;
-        let response = sender.send_request(unsent).await.map_err(|error| Failure::Gone(error.to_string()))?;
-        *open = Some(sender);
-        Ok(response)
+        sender.send_request(request).await.map_err(|error| Failure::Gone(error.to_string()))
     }
 
     async fn connect(&self) -> Result<SendRequest<Incoming>, Failure> {
