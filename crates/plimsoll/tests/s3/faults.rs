@@ -94,7 +94,7 @@ fn a_lost_answer_to_the_last_request_is_no_failure() {
     let completions = AtomicUsize::new(0);
     server.misbehave(move |asked| {
         let is_last = asked.method == "POST" && asked.target.contains("uploadId=");
-        match is_last && completions.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+        match is_last && completions.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             true => Misbehaviour::CutAnswer,
             false => Misbehaviour::None,
         }
