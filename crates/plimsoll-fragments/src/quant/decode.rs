@@ -73,7 +73,7 @@ pub fn decode_from(
     if levels.iter().zip(&layouts).any(|(level, layout)| level.len() as u64 != layout.bytes()) {
         return Err(wrong("a level has another size than it should have"));
     }
-    if begin % GROUP != 0 || begin + weights.len() > all {
+    if !begin.is_multiple_of(GROUP) || begin + weights.len() > all {
         return Err(wrong("it has no such part"));
     }
     let finest = layouts[layouts.len() - 1];

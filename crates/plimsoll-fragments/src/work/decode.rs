@@ -78,7 +78,7 @@ impl Workload for DecodeWork {
     }
 
     fn open(&self, rung: &Rung, _: &DecodeInput, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
-        Ok(Box::new(match &*rung.name {
+        Ok(Box::new(match rung.name {
             PARTS => Way::InParts,
             READ_BACK => Way::ReadBack,
             _ => Way::Whole,
