@@ -20,7 +20,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(60);
 const REDIRECTS_MAX: usize = 5;
 /// TLS is not in every build: it takes longer to compile than all the rest of this.
 const WITHOUT_TLS: &str =
-    "this program was built without HTTPS; build it with `--features https`, or use an http address";
+    "this program was built without HTTPS: build it with the feature `https`, or use an http address";
 /// Bytes of a range that are handed on at a time.
 const CHUNK: usize = 256 << 10;
 

@@ -133,6 +133,34 @@ fn many_who_ask_are_one_fetch_and_memory_keeps_its_bound() {
     assert_eq!(stored.pull(1.0, &PullWatch::default()).unwrap().fetched, 0);
 }
 
+/// Another process made room on disk while it lay in memory: what leaves memory goes down a tier, and is not fetched again.
+#[test]
+fn what_leaves_memory_goes_to_disk_and_is_not_dropped() {
+    let orchestrator = orchestrator(Bytes::mib(256));
+    let packed = model::packed(&orchestrator);
+    let serving = Serving::of(&packed);
+    let store = model::store(&orchestrator, &packed, Bytes(120_000));
+    let stored = store.open_url(&serving.url).unwrap();
+    stored.pull(1.0, &PullWatch::default()).unwrap();
+    let served = serving.served.load(Ordering::Relaxed);
+    let planes = |name: &str| stored.model().index.tensor(name).unwrap().pieces[0][..5].to_vec();
+    let (once, often) = (planes("outliers"), planes("gaussian"));
+    for fragment in &once {
+        stored.fragment(fragment).unwrap();
+        let name = fragment.digest.to_string();
+        fs::remove_file(store.disk().root().join("objects").join(&name[..2]).join(&name[2..])).unwrap();
+    }
+    assert!(once.iter().all(|fragment| stored.is_in_memory(fragment)));
+    for _ in 0..5 {
+        often.iter().for_each(|fragment| drop(stored.fragment(fragment).unwrap()));
+    }
+    let left: Vec<_> = once.iter().filter(|fragment| !stored.is_in_memory(fragment)).collect();
+    assert!(!left.is_empty(), "there is no room for both");
+    assert!(left.iter().all(|fragment| store.disk().has((*fragment).into())));
+    once.iter().for_each(|fragment| drop(stored.fragment(fragment).unwrap()));
+    assert_eq!(serving.served.load(Ordering::Relaxed), served, "one tier always had it");
+}
+
 #[test]
 fn pins_hints_and_prefetch() {
     let orchestrator = orchestrator(Bytes::mib(256));
