@@ -223,6 +223,11 @@ impl StoredModel {
         }
         drop(under_way);
         let _mine = UnderWay(tiers, fragment.digest);
+        // Somebody may have brought it between our look and our turn.
+        if let Ok(Some(bytes)) = self.in_memory(fragment) {
+            self.placed(fragment, &bytes);
+            return Ok(bytes);
+        }
         let bytes = Arc::new(self.read_below(fragment).map_err(|error| damaged.unwrap_or(error))?);
         tiers.read.fetch_add(fragment.bytes, Ordering::Relaxed);
         self.placed(fragment, &bytes);
