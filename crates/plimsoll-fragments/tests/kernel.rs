@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_fragments::Checksum;
 use plimsoll_fragments::data_type::Float;
-use plimsoll_fragments::quant::{Bits, decode, decode_exact, differences, encode};
+use plimsoll_fragments::quant::{Bits, check_level, decode, decode_exact, differences, encode};
 use plimsoll_fragments::work::{BringBackWork, DecodeInput, DecodeWork, Decoded, UploadInput, UploadWork};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::gauge::Gauge;
@@ -139,5 +139,23 @@ fn the_exact_level_gives_back_the_very_bytes_on_every_device_and_rung() {
                 assert!(float.narrowed(&decoded) == bytes, "{float:?} on {device}, {rung}");
             }
         }
+    }
+}
+
+/// A file could have a table by which weights look like memory that a device never wrote: it never gets there.
+#[test]
+fn a_table_that_no_weights_give_is_refused() {
+    let (bits, count) = (Bits::default(), 20_000);
+    let encoded = encode(&to_bytes(&Kind::Gaussian.weights(count, 1), Float::F32), Float::F32, &bits, false);
+    for (level, right) in encoded.levels.iter().enumerate() {
+        check_level(right, &bits, level, count).unwrap();
+        for wrong in [0x7fc0_dead, f32::INFINITY.to_bits(), 3e30_f32.to_bits()] {
+            let mut bytes = right.clone();
+            bytes[..4].copy_from_slice(&u32::to_le_bytes(wrong));
+            assert!(check_level(&bytes, &bits, level, count).is_err());
+            let levels: Vec<&[u8]> = encoded.levels[..level].iter().chain([&bytes]).map(Vec::as_slice).collect();
+            assert!(decode(&levels, &bits, &mut vec![0.0; count]).is_err());
+        }
+        assert!(check_level(&right[..right.len() - 4], &bits, level, count).is_err());
     }
 }
