@@ -129,11 +129,13 @@ fn what_goes_wrong_is_said_and_leaves_nothing() {
     fails("plimsoll fragments pack model.frags -o x.frags", 1, "not a safetensors file");
     fails("plimsoll fragments info model.safetensors", 1, "fragments pack");
     fails("plimsoll fragments info nothing.frags", 1, "nothing.frags");
+    let told = stderr(&folder.shell("plimsoll fragments info nothing.frags"));
+    assert_eq!(told.matches("os error").count(), 1, "a cause is told once: {told}");
     fails("plimsoll fragments restore model.frags --quality 2 -o x", 2, "from 0 to 1");
     fails("plimsoll fragments pack model.safetensors --levels 9 -o x", 2, "rising numbers");
     fails("plimsoll fragments pull model.frags", 2, "needs no pull");
     fails("plimsoll fragments pull http://127.0.0.1:9/model.frags --store s", 1, "127.0.0.1:9");
-    fails("plimsoll fragments pull https://127.0.0.1:9/model.frags --store s", 1, "HTTPS");
+    fails("plimsoll fragments pull https://127.0.0.1:9/model.frags --store s", 1, "the feature `https`");
     fails("plimsoll fragments restore model.frags -o /dev/full/x", 1, "/dev/full/x");
     fails("plimsoll fragments serve model.frags model.frags", 1, "another file is served");
     let mut bytes = folder.read("model.frags");

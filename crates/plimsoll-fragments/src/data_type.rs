@@ -106,4 +106,54 @@ impl Float {
             Self::F32 => x.to_bits(),
         }
     }
+
+    /// An element as the bits of the 32-bit float that holds it, whatever it is: what is no number keeps its bits.
+    pub(crate) fn widened(self, bits: u32) -> u32 {
+        match self {
+            Self::F32 => bits,
+            Self::BF16 => bits << 16,
+            Self::F16 => {
+                let (sign, exponent, fraction) = ((bits & 0x8000) << 16, bits >> 10 & 0x1f, bits & 0x3ff);
+                match (exponent, fraction) {
+                    (0, 0) => sign,
+                    (0, _) => {
+                        let leading = fraction.ilog2();
+                        sign | (leading + 103) << 23 | fraction << (23 - leading) & 0x7f_ffff
+                    }
+                    (31, _) => sign | 0x7f80_0000 | fraction << 13,
+                    _ => sign | (exponent + 112) << 23 | fraction << 13,
+                }
+            }
+        }
+    }
+
+    /// The elements that 32-bit floats hold, to the last bit, if they hold elements of this type.
+    pub fn narrowed(self, floats: &[f32]) -> Vec<u8> {
+        let of_f16 = |x: &f32| {
+            let bits = x.to_bits();
+            let number = f16::from_f32(*x).to_bits();
+            if x.is_nan() { (bits >> 16 & 0x8000) as u16 | 0x7c00 | (bits >> 13 & 0x3ff) as u16 } else { number }
+        };
+        match self {
+            Self::F16 => floats.iter().flat_map(|x| of_f16(x).to_le_bytes()).collect(),
+            Self::BF16 => floats.iter().flat_map(|x| ((x.to_bits() >> 16) as u16).to_le_bytes()).collect(),
+            Self::F32 => floats.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_short_float_is_widened_and_narrowed_to_itself() {
+        for float in [Float::F16, Float::BF16] {
+            let bytes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+            let wide: Vec<f32> = (0..=u32::from(u16::MAX)).map(|bits| f32::from_bits(float.widened(bits))).collect();
+            assert!(float.narrowed(&wide) == bytes, "{float:?}");
+            let numbers = wide.iter().zip(float.to_f32(&bytes)).filter(|(_, x)| !x.is_nan());
+            numbers.for_each(|(wide, x)| assert_eq!(wide.to_bits(), x.to_bits(), "{float:?}"));
+        }
+    }
 }

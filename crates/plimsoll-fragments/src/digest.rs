@@ -83,7 +83,12 @@ impl Checksum {
     /// # Errors
     /// [`FragmentError::Damaged`].
     pub fn check(self, bytes: &[u8], place: impl FnOnce() -> String) -> Result<(), FragmentError> {
-        if Self::of(bytes) == self {
+        self.is(Self::of(bytes), place)
+    }
+
+    /// The same of bytes whose checksum is known.
+    pub(crate) fn is(self, found: Self, place: impl FnOnce() -> String) -> Result<(), FragmentError> {
+        if found == self {
             return Ok(());
         }
         Err(FragmentError::damaged(place(), "its checksum is not the one in the index"))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum FragmentError {
     /// A file could not be read or written.
-    #[error("{} cannot be {doing}: {source}", path.display())]
+    #[error("{} cannot be {doing}", path.display())]
     File {
         /// Which.
         path: PathBuf,

@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::error::FragmentError;
 use crate::index::{Fragment, Index};
 use crate::limits::INDEX_BYTES_MAX;
-use crate::positioned::read_at;
+use crate::positioned::{read_at, read_new};
 
 /// What the first bytes of a file say.
 const MAGIC: [u8; 8] = *b"PLFRAGS\x01";
@@ -139,9 +139,9 @@ impl FragmentFile {
     /// # Errors
     /// [`FragmentError`] if it cannot be read or is damaged.
     pub fn read(&self, fragment: &Fragment) -> Result<Vec<u8>, FragmentError> {
-        let mut bytes = vec![0; fragment.bytes as usize];
-        read_at(&self.file, &mut bytes, fragment.offset).map_err(|error| FragmentError::reading(&self.path, error))?;
-        fragment.checksum.check(&bytes, || format!("{} at byte {}", self.path.display(), fragment.offset))?;
+        let (bytes, checksum) = read_new(&self.file, fragment.bytes as usize, fragment.offset)
+            .map_err(|error| FragmentError::reading(&self.path, error))?;
+        fragment.checksum.is(checksum, || format!("{} at byte {}", self.path.display(), fragment.offset))?;
         Ok(bytes)
     }
 }

@@ -3,6 +3,26 @@
 use std::fs::File;
 use std::io;
 
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::digest::Checksum;
+
+/// Bytes that are read at a time: they are still in the cache when they are checked.
+const CHUNK: usize = 256 << 10;
+
+/// Reads so many bytes into new memory, and what they are checked by.
+pub(crate) fn read_new(file: &File, bytes: usize, offset: u64) -> io::Result<(Vec<u8>, Checksum)> {
+    let mut all = Vec::with_capacity(bytes);
+    let mut hash = Xxh3::new();
+    while all.len() < bytes {
+        let before = all.len();
+        all.resize(bytes.min(before + CHUNK), 0);
+        read_at(file, &mut all[before..], offset + before as u64)?;
+        hash.update(&all[before..]);
+    }
+    Ok((all, Checksum(hash.digest())))
+}
+
 #[cfg(unix)]
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)

@@ -1,6 +1,7 @@
 //! From fragments back to a piece of a safetensors file, at the quality that was asked for.
 
 use crate::error::FragmentError;
+use crate::file::Model;
 use crate::index::{Fragment, Index, Level, Tensor};
 use crate::quant::{decode, decode_exact};
 
@@ -64,4 +65,20 @@ pub fn piece(from: &dyn Fragments, index: &Index, at: PieceOf, level: Level) -> 
     let mut restored = vec![0; elements * float.bytes()];
     float.from_f32(&weights, &mut restored);
     Ok(restored)
+}
+
+/// All elements of a tensor at the coarsest level that is at least so good, in its type.
+///
+/// # Errors
+/// If there is no such tensor, or its fragments cannot be had or are damaged.
+pub fn tensor(from: &dyn Fragments, model: &Model, name: &str, quality: f64) -> Result<Vec<u8>, FragmentError> {
+    let index = &model.index;
+    let at = index.tensors.iter().position(|tensor| tensor.info.name == name);
+    let at = at.ok_or_else(|| FragmentError::NoSuchTensor { name: name.to_owned(), model: model.name.clone() })?;
+    let (tensor, level) = (&index.tensors[at], index.tensors[at].level_for(quality));
+    let mut all = Vec::with_capacity(tensor.info.bytes as usize);
+    for number in 0..tensor.pieces.len() {
+        all.extend(piece(from, index, PieceOf { tensor: at, piece: number }, level)?);
+    }
+    Ok(all)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::{Bytes, DeviceId};
 use plimsoll_fragments::Checksum;
 use plimsoll_fragments::data_type::Float;
-use plimsoll_fragments::quant::{Bits, decode, encode};
+use plimsoll_fragments::quant::{Bits, check_level, decode, decode_exact, differences, encode};
 use plimsoll_fragments::work::{BringBackWork, DecodeInput, DecodeWork, Decoded, UploadInput, UploadWork};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::gauge::Gauge;
@@ -47,7 +47,13 @@ fn every_level_is_the_same_on_every_device() {
                 assert_eq!(gauge.now(), Bytes(levels.iter().map(|(level, _)| level.len() as u64).sum()));
                 for there in 1..=levels.len() {
                     let planes = buffers[..there].iter().map(Arc::downgrade).collect();
-                    let input = DecodeInput { levels: planes, bits: bits.clone(), weights: count, keeps: false };
+                    let input = DecodeInput {
+                        levels: planes,
+                        bits: bits.clone(),
+                        float: Float::F32,
+                        weights: count,
+                        keeps: false,
+                    };
                     let done = orchestrator.run(&work, Task::new(input).devices([device])).unwrap();
                     let Decoded::Host(decoded) = done.output else { panic!("it was not to be kept") };
                     let slices: Vec<&[u8]> = encoded.levels[..there].iter().map(Vec::as_slice).collect();
@@ -79,10 +85,77 @@ fn levels_that_do_not_fit_together_are_refused() {
     let input = DecodeInput {
         levels: buffers.iter().map(Arc::downgrade).collect(),
         bits: Bits::default(),
+        float: Float::F32,
         weights: 1_000,
         keeps: false,
     };
     assert!(orchestrator.run(&work, Task::new(input).devices([DEVICES[1]])).is_err());
     let damaged = UploadInput { levels: vec![(Arc::new(bytes), Checksum(7))], gauge: Arc::default() };
     assert!(orchestrator.run(&upload, Task::new(damaged).devices([DEVICES[1]])).is_err(), "never sent to a device");
+}
+
+/// Weights as they come, and everything that is no ordinary number; one looks like memory that nobody has written.
+fn odd_weights(float: Float, count: usize) -> Vec<u8> {
+    let mut bytes = to_bytes(&Kind::OutlierChannels.weights(count, 3), float);
+    let odd: Vec<u8> = match float {
+        Float::F32 => {
+            [0x7fc0_dead_u32, 0x7f80_0000, 0xff80_0001, 1, 0x8000_0000, 0x007f_ffff, 0x7f7f_ffff, 0xffff_ffff]
+                .iter()
+                .flat_map(|bits| bits.to_le_bytes())
+                .collect()
+        }
+        _ => (0..=u16::MAX).step_by(7).flat_map(u16::to_le_bytes).collect(),
+    };
+    bytes[1_000 * float.bytes()..][..odd.len()].copy_from_slice(&odd);
+    bytes
+}
+
+/// On every rung: whole, in parts where a result has to be small, read back where there is no room for any.
+#[test]
+fn the_exact_level_gives_back_the_very_bytes_on_every_device_and_rung() {
+    let orchestrator = orchestrator();
+    let (upload, work) = (orchestrator.register(UploadWork), orchestrator.register(DecodeWork));
+    let (bits, count) = (Bits::default(), 150_001);
+    for float in [Float::F16, Float::BF16, Float::F32] {
+        let bytes = odd_weights(float, count);
+        let encoded = encode(&bytes, float, &bits, true);
+        let exact = encoded.exact.unwrap();
+        let planes: Vec<&[u8]> = encoded.levels.iter().map(Vec::as_slice).collect();
+        assert!(decode_exact(&planes, &exact, &bits, float, count).unwrap() == bytes, "{float:?}");
+        let mut unpacked = differences(&exact, float, count).unwrap();
+        unpacked.resize(unpacked.len().next_multiple_of(4), 0);
+        let all = encoded.levels.iter().chain([&unpacked]);
+        let levels: Vec<(Arc<Vec<u8>>, Checksum)> =
+            all.map(|level| (Arc::new(level.clone()), Checksum::of(level))).collect();
+        for (device, rungs) in [(DEVICES[0], &["cpu"][..]), (DEVICES[1], &["gpu", "gpu-parts", "gpu-read-back"])] {
+            let input = UploadInput { levels: levels.clone(), gauge: Arc::default() };
+            let buffers = orchestrator.run(&upload, Task::new(input).devices([device])).unwrap().output;
+            let buffers: Vec<_> = buffers.into_iter().map(Arc::new).collect();
+            for rung in rungs {
+                let levels = buffers.iter().map(Arc::downgrade).collect();
+                let input = DecodeInput { levels, bits: bits.clone(), float, weights: count, keeps: false };
+                let task = Task::new(input).devices([device]).rung(rung).strict();
+                let Decoded::Host(decoded) = orchestrator.run(&work, task).unwrap().output else { panic!("not kept") };
+                assert!(float.narrowed(&decoded) == bytes, "{float:?} on {device}, {rung}");
+            }
+        }
+    }
+}
+
+/// A file could have a table by which weights look like memory that a device never wrote: it never gets there.
+#[test]
+fn a_table_that_no_weights_give_is_refused() {
+    let (bits, count) = (Bits::default(), 20_000);
+    let encoded = encode(&to_bytes(&Kind::Gaussian.weights(count, 1), Float::F32), Float::F32, &bits, false);
+    for (level, right) in encoded.levels.iter().enumerate() {
+        check_level(right, &bits, level, count).unwrap();
+        for wrong in [0x7fc0_dead, f32::INFINITY.to_bits(), 3e30_f32.to_bits()] {
+            let mut bytes = right.clone();
+            bytes[..4].copy_from_slice(&u32::to_le_bytes(wrong));
+            assert!(check_level(&bytes, &bits, level, count).is_err());
+            let levels: Vec<&[u8]> = encoded.levels[..level].iter().chain([&bytes]).map(Vec::as_slice).collect();
+            assert!(decode(&levels, &bits, &mut vec![0.0; count]).is_err());
+        }
+        assert!(check_level(&right[..right.len() - 4], &bits, level, count).is_err());
+    }
 }

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_fragments::index::Fragment;
 use plimsoll_fragments::store::{Claim, DiskStore, StoreLimits, Wanted};
-use plimsoll_fragments::{Digest, FragmentError};
+use plimsoll_fragments::{Checksum, Digest, FragmentError};
 use tempfile::TempDir;
 
 fn store(limits: StoreLimits) -> (TempDir, DiskStore) {
@@ -133,4 +134,34 @@ fn what_was_of_use_longest_ago_goes_and_what_is_wanted_stays() {
 fn a_disk_that_is_to_stay_free_is_full() {
     let (_folder, store) = store(StoreLimits { bytes: None, reserve: u64::MAX });
     assert!(matches!(store.make_room(1, &HashSet::new()), Err(FragmentError::Full { .. })));
+}
+
+/// While some read and write, others make room: whoever reads gets the very bytes or nothing, and the limit holds at the end.
+#[test]
+fn room_is_made_while_others_read() {
+    let (_folder, store) = store(StoreLimits { bytes: Some(40_000), reserve: 0 });
+    let pieces: Vec<Vec<u8>> = (0..40_u8).map(|at| vec![at; 2_000 + usize::from(at)]).collect();
+    let fragment = |bytes: &[u8]| Fragment {
+        offset: 0,
+        bytes: bytes.len() as u64,
+        digest: Digest::of(bytes),
+        checksum: Checksum::of(bytes),
+    };
+    std::thread::scope(|scope| {
+        for from in [0, 20] {
+            let (store, pieces) = (&store, &pieces);
+            scope.spawn(move || {
+                for round in 0..100 {
+                    store.put(&pieces[(from + round) % 40]).unwrap();
+                    store.make_room(2_040, &HashSet::new()).unwrap();
+                }
+            });
+        }
+        for round in 0..2_000 {
+            let bytes = &pieces[round % 40];
+            assert!(store.read(&fragment(bytes)).unwrap().is_none_or(|read| read == *bytes));
+        }
+    });
+    store.make_room(0, &HashSet::new()).unwrap();
+    assert!(store.held() <= 40_000);
 }

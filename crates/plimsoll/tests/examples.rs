@@ -10,6 +10,8 @@ mod frames;
 mod function;
 #[path = "../examples/kernel.rs"]
 mod kernel;
+#[path = "../examples/layer_trace.rs"]
+mod layer_trace;
 #[path = "../examples/leases.rs"]
 mod leases;
 #[path = "../examples/pipeline.rs"]
@@ -45,7 +47,7 @@ macro_rules! run {
     };
 }
 
-run!(async_tokio frames function kernel leases pipeline references sweep urgency);
+run!(async_tokio frames function kernel layer_trace leases pipeline references sweep urgency);
 
 #[test]
 fn every_rung_of_the_kernel_gives_the_same() {

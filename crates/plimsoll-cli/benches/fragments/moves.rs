@@ -5,34 +5,35 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use plimsoll::fragments::{FragmentFile, HoldRequest, Holder, Store, StoreOptions};
+use plimsoll::fragments::{FragmentFile, HoldRequest, Holder, Holding, Store, StoreOptions, StoredModel};
 use plimsoll::{Bytes, DeviceId, DeviceKind, Orchestrator};
 
-use crate::{best, gb_a_second};
+use crate::{gb_a_second, in_turns};
+
+fn share(name: &str, speed: [f64; 2], limit: &str, best: [f64; 2]) {
+    println!(
+        "{name}: {:.2} GB/s ({:.2}), {:.0} % ({:.0} %) of {limit}, {:.2} GB/s ({:.2})",
+        speed[0],
+        speed[1],
+        100.0 * speed[0] / best[0],
+        100.0 * speed[1] / best[1],
+        best[0],
+        best[1]
+    );
+}
 
 pub(crate) fn rows(orchestrator: &Arc<Orchestrator>, path: &Path, file: &FragmentFile) {
     let wanted = file.model().index.fragments_for(1.0);
     let bytes: u64 = wanted.iter().map(|fragment| fragment.bytes).sum();
-
-    let cat = best(|| {
+    let mut cat = || {
         let ended = Command::new("cat").arg(path).stdout(Stdio::null()).status();
         assert!(ended.expect("cat runs").success());
-    });
-    let cat = gb_a_second(fs::metadata(path).expect("it is there").len(), cat);
-    let read = best(|| wanted.iter().for_each(|fragment| drop(file.read(fragment).expect("whole"))));
-    let read = gb_a_second(bytes, read);
-    println!(
-        "disk to memory, checked: {read:.2} GB/s, {:.0} % of cat to /dev/null ({cat:.2} GB/s)",
-        100.0 * read / cat
-    );
+    };
+    let mut read = || wanted.iter().for_each(|fragment| drop(file.read(fragment).expect("whole")));
+    let [read, cat] = in_turns([&mut read, &mut cat]);
+    let length = fs::metadata(path).expect("it is there").len();
+    share("disk to memory, checked", gb_a_second(bytes, read), "cat to /dev/null", gb_a_second(length, cat));
 
-    let source = vec![1_u8; 64 << 20];
-    let mut target = vec![0_u8; 64 << 20];
-    let copy = best(|| {
-        target.copy_from_slice(&source);
-        std::hint::black_box(&target);
-    });
-    let copy = gb_a_second(64 << 20, copy);
     let folder = tempfile::tempdir().expect("a folder");
     let options = StoreOptions {
         folder: Some(folder.path().to_owned()),
@@ -45,27 +46,28 @@ pub(crate) fn rows(orchestrator: &Arc<Orchestrator>, path: &Path, file: &Fragmen
         model.fragment(fragment).expect("whole");
     }
     for (id, facts) in orchestrator.devices() {
-        hold(orchestrator, &model, id, facts.kind, copy);
+        hold(orchestrator, &model, id, facts.kind);
     }
 }
 
-fn hold(
-    orchestrator: &Arc<Orchestrator>,
-    model: &plimsoll::fragments::StoredModel,
-    device: DeviceId,
-    kind: DeviceKind,
-    copy: f64,
-) {
-    let mut held = Bytes::ZERO;
-    let took = best(|| {
-        let holder =
-            Holder::hold(orchestrator, model, HoldRequest::new(device)).and_then(plimsoll::fragments::Holding::wait);
-        let holder = holder.expect("there is room");
-        held = holder.held();
-    });
-    let speed = gb_a_second(held.0, took);
-    println!(
-        "memory to {device} ({kind:?}), checked, with its grant: {speed:.2} GB/s, {:.0} % of memcpy ({copy:.2} GB/s)",
-        100.0 * speed / copy
-    );
+/// All levels of bit planes, beside as many bytes copied within memory.
+fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, device: DeviceId, kind: DeviceKind) {
+    let finest = model.model().index.bits.levels() - 1;
+    let quality = model.model().index.tensors[0].quality(finest);
+    let held = Holder::hold(orchestrator, model, HoldRequest::new(device).quality(quality)).and_then(Holding::wait);
+    let held = held.expect("there is room").held();
+    let source = vec![1_u8; held.0 as usize];
+    let mut target = vec![0_u8; held.0 as usize];
+    let mut copy = || {
+        target.copy_from_slice(&source);
+        std::hint::black_box(&target);
+    };
+    let mut hold = || {
+        let request = HoldRequest::new(device).quality(quality);
+        let holder = Holder::hold(orchestrator, model, request).and_then(Holding::wait);
+        assert_eq!(holder.expect("there is room").held(), held);
+    };
+    let [hold, copy] = in_turns([&mut hold, &mut copy]);
+    let name = format!("memory to {device} ({kind:?}), checked, with its grant");
+    share(&name, gb_a_second(held.0, hold), "memcpy", gb_a_second(held.0, copy));
 }

@@ -18,6 +18,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 /// Servers that one request may be sent on to.
 const REDIRECTS_MAX: usize = 5;
+/// TLS is not in every build: it takes longer to compile than all the rest of this.
+const WITHOUT_TLS: &str =
+    "this program was built without HTTPS: build it with the feature `https`, or use an http address";
 /// Bytes of a range that are handed on at a time.
 const CHUNK: usize = 256 << 10;
 
@@ -220,7 +223,7 @@ fn checked(url: &str, address: &str) -> Result<Uri, FragmentError> {
     match parsed.scheme_str() {
         Some("http") if parsed.host().is_some() => Ok(parsed),
         Some("https") if cfg!(feature = "https") && parsed.host().is_some() => Ok(parsed),
-        Some("https") => Err(FragmentError::server(address, "this program was built without HTTPS (feature `https`)")),
+        Some("https") => Err(FragmentError::server(address, WITHOUT_TLS)),
         _ => Err(FragmentError::server(address, format!("{url} is no http or https address"))),
     }
 }

@@ -49,27 +49,49 @@ fn packed(plane: Vec<u8>) -> Vec<u8> {
 
 /// The bytes that were packed, from the differences and what the levels say.
 pub(super) fn decode(rest: &[u8], float: Float, decoded: &[f32]) -> Result<Vec<u8>, FragmentError> {
-    let (width, weights) = (float.bytes(), decoded.len());
+    let mut bytes = differences(rest, float, decoded.len())?;
+    match float {
+        Float::F32 => restore::<4>(&mut bytes, float, decoded),
+        Float::F16 | Float::BF16 => restore::<2>(&mut bytes, float, decoded),
+    }
+    Ok(bytes)
+}
+
+/// Puts elements in the place of their differences.
+fn restore<const WIDTH: usize>(bytes: &mut [u8], float: Float, decoded: &[f32]) {
+    let mask = u32::MAX >> (32 - 8 * WIDTH as u32);
+    for (element, x) in bytes.as_chunks_mut::<WIDTH>().0.iter_mut().zip(decoded) {
+        let rank = float.rank(float.bits_of(*x)).wrapping_add(unzigzag(word(element)));
+        element.copy_from_slice(&float.of_rank(rank & mask).to_le_bytes()[..WIDTH]);
+    }
+}
+
+/// Puts the very weights, as bits of floats that hold them, in the place of those that the levels say.
+pub(crate) fn moved_on(float: Float, differences: &[u8], weights: &mut [u32]) {
+    let mask = u32::MAX >> (32 - 8 * float.bytes() as u32);
+    for (difference, x) in differences.chunks_exact(float.bytes()).zip(weights) {
+        let rank = float.rank(float.bits_of(f32::from_bits(*x))).wrapping_add(unzigzag(word(difference)));
+        *x = float.widened(float.of_rank(rank & mask) & mask);
+    }
+}
+
+/// The difference of each weight in as many bytes as an element has, as a device gets them.
+///
+/// # Errors
+/// [`FragmentError::Damaged`] if they have not the sizes that they should have.
+pub fn differences(rest: &[u8], float: Float, weights: usize) -> Result<Vec<u8>, FragmentError> {
+    let width = float.bytes();
     let wrong =
         || FragmentError::damaged("the exact level of a tensor", "its parts have not the sizes they should have");
     let (lengths, mut packed) = rest.split_at_checked(4 * width).ok_or_else(wrong)?;
-    let mut planes = Vec::with_capacity(width);
-    for length in lengths.as_chunks::<4>().0 {
+    let mut bytes = vec![0; weights * width];
+    for (at, length) in lengths.as_chunks::<4>().0.iter().enumerate() {
         let (plane, behind) = packed.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(wrong)?;
-        planes.push(unpacked(plane, weights).ok_or_else(wrong)?);
+        let plane = unpacked(plane, weights).ok_or_else(wrong)?;
+        bytes[at..].iter_mut().step_by(width).zip(plane).for_each(|(to, byte)| *to = byte);
         packed = behind;
     }
-    if !packed.is_empty() {
-        return Err(wrong());
-    }
-    let mut bytes = vec![0; weights * width];
-    for (at, (element, x)) in bytes.chunks_exact_mut(width).zip(decoded).enumerate() {
-        let off = planes.iter().rev().fold(0, |off, plane| off << 8 | u32::from(plane[at]));
-        let rank = float.rank(float.bits_of(*x)).wrapping_add(unzigzag(off));
-        let mask = u32::MAX >> (32 - 8 * width as u32);
-        element.copy_from_slice(&float.of_rank(rank & mask).to_le_bytes()[..width]);
-    }
-    Ok(bytes)
+    if packed.is_empty() { Ok(bytes) } else { Err(wrong()) }
 }
 
 fn unpacked(plane: &[u8], weights: usize) -> Option<Vec<u8>> {

@@ -26,8 +26,10 @@ mod measure;
 mod planes;
 
 pub use bits::{Bits, ParseBitsError};
-pub use decode::{decode, decode_exact};
+pub use decode::{check_level, decode, decode_exact, decode_from};
 pub use encode::{Encoded, encode};
+pub use exact::differences;
+pub(crate) use exact::moved_on;
 pub use groups::{class_of, scale_of};
 pub use layout::LevelLayout;
 pub use measure::Sums;

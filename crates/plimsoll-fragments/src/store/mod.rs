@@ -34,6 +34,7 @@ use crate::error::FragmentError;
 use crate::file::{FileHead, Model};
 use crate::index::Fragment;
 use crate::limits::INDEX_BYTES_MAX;
+use crate::positioned::read_new;
 
 /// A store in a folder.
 #[derive(Clone, Debug)]
@@ -101,7 +102,7 @@ impl DiskStore {
     /// If it cannot be read, or is damaged.
     pub fn read(&self, fragment: &Fragment) -> Result<Option<Vec<u8>>, FragmentError> {
         let path = self.object(fragment.digest);
-        let Some(mut file) = opened(&path)? else { return Ok(None) };
+        let Some(file) = opened(&path)? else { return Ok(None) };
         let reading = |error| FragmentError::reading(&path, error);
         let damaged = |why: &str| {
             // If it cannot be removed it is found out again the next time.
@@ -111,10 +112,8 @@ impl DiskStore {
         if file.metadata().map_err(reading)?.len() != fragment.bytes {
             return Err(damaged("it has another size than the index says"));
         }
-        let mut bytes = vec![0; fragment.bytes as usize];
-        file.read_exact(&mut bytes).map_err(reading)?;
-        if let Err(error) = fragment.checksum.check(&bytes, String::new) {
-            drop(error);
+        let (bytes, checksum) = read_new(&file, fragment.bytes as usize, 0).map_err(reading)?;
+        if checksum != fragment.checksum {
             return Err(damaged("its checksum is not the one in the index"));
         }
         // When it was last of use: only a hint for making room.

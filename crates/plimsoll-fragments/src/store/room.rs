@@ -120,7 +120,11 @@ impl DiskStore {
             if collected.bytes >= to_free {
                 break;
             }
-            fs::remove_file(&object.path).map_err(|error| FragmentError::writing(&object.path, error))?;
+            match fs::remove_file(&object.path) {
+                // Whoever found it damaged took it out.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                removed => removed.map_err(|error| FragmentError::writing(&object.path, error))?,
+            }
             collected.fragments += 1;
             collected.bytes += object.bytes;
             collected.held -= object.bytes;

@@ -2,7 +2,7 @@
 // level the scales of the groups, and for each 32 weights the words of its planes.
 
 struct Params {
-    weights: u32,
+    weights: u32, // that are decoded
     levels: u32,  // that are there
     row: u32,     // weights that one row of workgroups writes
     bits: u32,    // of a code that are known with them
@@ -14,6 +14,10 @@ struct Params {
     planes_3: u32,
     planes_4: u32,
     classes: u32,
+    begin: u32,   // the first weight that is decoded; the first of a group
+    all: u32,     // weights of the piece
+    unused_0: u32,
+    unused_1: u32,
 }
 
 @group(0) @binding(0) var<storage, read> level_0: array<u32>;
@@ -46,10 +50,11 @@ fn planes(level: u32) -> u32 {
 
 @compute @workgroup_size(64)
 fn fragments_decode(@builtin(global_invocation_id) id: vec3<u32>) {
-    let at = id.y * params.row + id.x;
-    if at >= params.weights {
+    let place = id.y * params.row + id.x;
+    if place >= params.weights {
         return;
     }
+    let at = params.begin + place;
     var code = 0u;
     for (var level = 0u; level < params.levels; level++) {
         let added = (params.added >> (4u * level)) & 0xfu;
@@ -63,5 +68,5 @@ fn fragments_decode(@builtin(global_invocation_id) id: vec3<u32>) {
     let class_ = min(((header >> 13u) & 4u) | (header & 3u), params.classes - 1u);
     let scale = bitcast<f32>((header & 0x7ffcu) << 16u);
     let entry = bitcast<f32>(word(params.levels - 1u, (class_ << params.bits) + code));
-    result[at] = scale * entry;
+    result[place] = scale * entry;
 }

@@ -5,11 +5,12 @@
 //! |---|---|
 //! | `upload.rs` | the bytes of levels to a device, and back |
 //! | `decode.rs` | weights from the levels that lie on a device |
-//! | `kernels.rs`, `decode.wgsl` | that as a kernel, and its twin |
+//! | `kernels.rs`, `decode.wgsl`, `exact.wgsl` | that as kernels, and their twins |
 
 mod decode;
 mod kernels;
 mod upload;
 
 pub use decode::{DecodeInput, DecodeWork, Decoded};
+pub use kernels::difference_bytes;
 pub use upload::{BringBackWork, UploadInput, UploadWork};

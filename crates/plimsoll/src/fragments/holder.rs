@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use plimsoll_core::{Bytes, DeviceId, GrantId, Priority, TaskError};
-use plimsoll_fragments::index::Fragment;
+use plimsoll_fragments::Checksum;
 use plimsoll_fragments::work::{BringBackWork, DecodeInput, DecodeWork, Decoded, UploadWork};
 use plimsoll_runtime::gauge::Gauge;
 use plimsoll_runtime::{Buffer, Orchestrator, Registered, RunError, Task, Value};
@@ -20,8 +20,15 @@ use super::keeper;
 use super::ladder::{HoldRequest, LevelLadder};
 use super::store::StoredModel;
 
+/// A level that lies on the device, and what its bytes there are checked by.
+#[derive(Clone)]
+pub(super) struct HeldLevel {
+    pub(super) buffer: Arc<Buffer>,
+    pub(super) checksum: Checksum,
+}
+
 /// The levels of one piece that lie on the device, coarsest first.
-pub(super) type PieceLevels = Vec<Arc<Buffer>>;
+pub(super) type PieceLevels = Vec<HeldLevel>;
 
 /// What a holder and its keeper share.
 pub(super) struct Shared {
@@ -202,6 +209,23 @@ impl Holder {
         Ok(DecodedTensor { weights, level, error: tensor.error(level) })
     }
 
+    /// The elements of a tensor in its own type, from the levels that lie on the device: the very bytes, if the exact level is
+    /// among them.
+    ///
+    /// # Errors
+    /// As [`Holder::decode`].
+    pub fn restore(&self, name: &str) -> Result<Vec<u8>, HoldError> {
+        let decoded = self.decode(name)?;
+        let tensor = self.shared.model.model().index.tensor(name).ok_or_else(|| no_such(name))?;
+        let float = tensor.float().ok_or_else(|| no_such(name))?;
+        if tensor.is_exact(decoded.level) {
+            return Ok(float.narrowed(&decoded.weights));
+        }
+        let mut bytes = vec![0; decoded.weights.len() * float.bytes()];
+        float.from_f32(&decoded.weights, &mut bytes);
+        Ok(bytes)
+    }
+
     /// The weights of a piece of a tensor as a value that stays on the device, for a task to take: 32-bit floats.
     ///
     /// # Errors
@@ -221,8 +245,9 @@ impl Holder {
         let index = &self.shared.model.model().index;
         let weights = index.tensors[at].piece_elements(piece);
         let input = DecodeInput {
-            levels: pieces.0[piece].iter().map(Arc::downgrade).collect(),
+            levels: pieces.0[piece].iter().map(|level| Arc::downgrade(&level.buffer)).collect(),
             bits: index.bits.clone(),
+            float: index.tensors[at].float().ok_or_else(|| no_such(&index.tensors[at].info.name))?,
             weights,
             keeps,
         };
@@ -263,19 +288,15 @@ impl Holder {
     /// # Errors
     /// If it has left, or the device fails.
     pub fn verify(&self) -> Result<usize, HoldError> {
-        let index = &self.shared.model.model().index;
         let levels = self.shared.state().levels.clone();
         let mut damaged = 0;
-        for (place, pieces) in levels.into_iter().enumerate() {
+        for pieces in levels {
             let using = Using(pieces, &self.shared);
-            for (piece, levels) in using.0.iter().enumerate() {
-                for (level, buffer) in levels.iter().enumerate() {
-                    let fragment = index.tensors[self.shared.ladder.tensors[place]].pieces[piece][level];
-                    match self.shared.read_back(buffer, &fragment) {
-                        Ok(_) => {}
-                        Err(RunError { error: TaskError::WorkFailed(_), .. }) => damaged += 1,
-                        Err(error) => return Err(HoldError::Task(error)),
-                    }
+            for level in using.0.iter().flatten() {
+                match self.shared.read_back(level) {
+                    Ok(_) => {}
+                    Err(RunError { error: TaskError::WorkFailed(_), .. }) => damaged += 1,
+                    Err(error) => return Err(HoldError::Task(error)),
                 }
             }
         }
@@ -288,7 +309,8 @@ impl Holder {
     /// The buffers of a tensor's levels, for tests that damage them.
     #[doc(hidden)]
     pub fn buffers(&self, name: &str) -> Result<Vec<Vec<Arc<Buffer>>>, HoldError> {
-        self.levels_of(name).map(|(_, using)| using.0.clone())
+        let buffers = |piece: &PieceLevels| piece.iter().map(|level| Arc::clone(&level.buffer)).collect();
+        self.levels_of(name).map(|(_, using)| using.0.iter().map(buffers).collect())
     }
 }
 
@@ -300,8 +322,8 @@ impl Shared {
     }
 
     /// The bytes of a level, checked, from the device.
-    pub(super) fn read_back(&self, buffer: &Arc<Buffer>, fragment: &Fragment) -> Result<Vec<u8>, RunError> {
-        let task = Task::new((Arc::downgrade(buffer), fragment.checksum)).devices([self.wanted.device]);
+    fn read_back(&self, level: &HeldLevel) -> Result<Vec<u8>, RunError> {
+        let task = Task::new((Arc::downgrade(&level.buffer), level.checksum)).devices([self.wanted.device]);
         let task = task.priority(Priority::Critical);
         self.orchestrator.run(&self.bring_back, task).map(|done| done.output)
     }

@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use plimsoll_core::Priority;
 use plimsoll_fragments::index::Fragment;
-use plimsoll_fragments::work::UploadInput;
-use plimsoll_runtime::{Buffer, Grant, GrantWaitError, PendingGrant, Task};
+use plimsoll_fragments::quant::{check_level, differences};
+use plimsoll_fragments::work::{UploadInput, difference_bytes};
+use plimsoll_fragments::{Checksum, FragmentError};
+use plimsoll_runtime::{Grant, GrantWaitError, PendingGrant, Task};
 
 use super::error::HoldError;
-use super::holder::Shared;
+use super::holder::{HeldLevel, Shared};
 
 /// How often it looks whether there is room again, and whether anybody still wants it.
 const LOOK: Duration = Duration::from_millis(50);
@@ -188,32 +190,52 @@ impl Keeper {
         self.shared.model.model().index.tensors[tensor].pieces[place.piece][place.level]
     }
 
-    /// One level, from whichever tier has it.
+    /// One level, from whichever tier has it. The exact level goes there unpacked: a device decodes it weight by weight.
     fn upload(&self, place: Place) -> Result<u64, HoldError> {
         let fragment = self.fragment(place);
-        let bytes = self.shared.model.fragment(&fragment)?;
-        let input = UploadInput { levels: vec![(bytes, fragment.checksum)], gauge: Arc::clone(&self.shared.gauge) };
+        let (bytes, checksum) = self.as_on_device(place, self.shared.model.fragment(&fragment)?, fragment.checksum)?;
+        let count = bytes.len() as u64;
+        let input = UploadInput { levels: vec![(bytes, checksum)], gauge: Arc::clone(&self.shared.gauge) };
         let task = Task::new(input).devices([self.shared.wanted.device]).priority(Priority::Critical);
         let done = self.shared.orchestrator.run(&self.shared.upload, task).map_err(HoldError::Task)?;
         let mut state = self.shared.state();
         let levels = &mut state.levels[place.tensor][place.piece];
         debug_assert_eq!(levels.len(), place.level);
-        levels.extend(done.output.into_iter().map(Arc::new));
-        Ok(fragment.bytes)
+        levels.extend(done.output.into_iter().map(|buffer| HeldLevel { buffer: Arc::new(buffer), checksum }));
+        Ok(count)
+    }
+
+    fn as_on_device(
+        &self,
+        place: Place,
+        bytes: Arc<Vec<u8>>,
+        checksum: Checksum,
+    ) -> Result<(Arc<Vec<u8>>, Checksum), FragmentError> {
+        let index = &self.shared.model.model().index;
+        let tensor = &index.tensors[self.shared.ladder.tensors[place.tensor]];
+        let weights = tensor.piece_elements(place.piece);
+        let (Some(float), true) = (tensor.float(), tensor.is_exact(place.level)) else {
+            check_level(&bytes, &index.bits, place.level, weights)?;
+            return Ok((bytes, checksum));
+        };
+        let mut unpacked = differences(&bytes, float, weights)?;
+        unpacked.resize(difference_bytes(float, weights) as usize, 0);
+        let checksum = Checksum::of(&unpacked);
+        Ok((Arc::new(unpacked), checksum))
     }
 
     /// Takes away every level above these counts; all, if there are none. Comes back when the bytes are free, with what went.
     fn drop_to(&self, counts: &[usize]) -> Vec<Fragment> {
-        let mut taken: Vec<(Place, Arc<Buffer>)> = Vec::new();
+        let mut taken: Vec<(Place, HeldLevel)> = Vec::new();
         let mut state = self.shared.state();
         for (tensor, pieces) in state.levels.iter_mut().enumerate() {
             let keep = counts.get(tensor).copied().unwrap_or(0);
             for (piece, levels) in pieces.iter_mut().enumerate() {
                 let above = levels.split_off(keep.min(levels.len()));
-                taken.extend((keep..).zip(above).map(|(level, buffer)| (Place { tensor, piece, level }, buffer)));
+                taken.extend((keep..).zip(above).map(|(level, held)| (Place { tensor, piece, level }, held)));
             }
         }
-        while taken.iter().any(|(_, buffer)| Arc::strong_count(buffer) > 1) {
+        while taken.iter().any(|(_, held)| Arc::strong_count(&held.buffer) > 1) {
             state = self.shared.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);

@@ -3,6 +3,7 @@
 
 use plimsoll_core::{Bytes, DeviceId, GrantRung, Priority, Quality};
 use plimsoll_fragments::index::{Index, Tensor};
+use plimsoll_fragments::work::difference_bytes;
 use plimsoll_runtime::GrantRequest;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub struct HoldRequest {
 }
 
 impl HoldRequest {
-    /// All quantised tensors of a model on a device, as good as a device can have them, or as good as there is room for.
+    /// All quantised tensors of a model on a device, exact, or as good as there is room for.
     pub fn new(device: DeviceId) -> Self {
         Self {
             device,
@@ -37,7 +38,8 @@ impl HoldRequest {
         self
     }
 
-    /// Each tensor at the coarsest level that is at least so good.
+    /// Each tensor at the coarsest level that is at least so good; 1 is the very weights, if the model has them. The exact
+    /// level takes as much room on a device as the tensor itself, beside the levels before it.
     pub fn quality(mut self, quality: f64) -> Self {
         self.quality = quality;
         self
@@ -62,6 +64,14 @@ impl HoldRequest {
     }
 }
 
+/// Bytes of the first levels of a tensor on a device: the exact level lies there unpacked.
+fn on_device(tensor: &Tensor, count: usize) -> u64 {
+    let planes = tensor.errors.len().min(count);
+    let exact = |piece| tensor.float().map_or(0, |float| difference_bytes(float, tensor.piece_elements(piece)));
+    let exact: u64 = (0..tensor.pieces.len()).filter(|_| count > planes).map(exact).sum();
+    tensor.bytes_to(planes - 1) + exact
+}
+
 /// The rungs of a holder.
 #[derive(Clone, Debug)]
 pub(super) struct LevelLadder {
@@ -76,9 +86,8 @@ pub(super) struct LevelLadder {
 impl LevelLadder {
     /// Of these tensors; those that are not quantised are not held on devices.
     pub(super) fn new(index: &Index, tensors: Vec<usize>, quality: f64, quality_min: f64) -> Self {
-        let planes = index.bits.levels();
         let counts = |quality: f64| -> Vec<usize> {
-            tensors.iter().map(|at| (index.tensors[*at].level_for(quality) + 1).min(planes)).collect()
+            tensors.iter().map(|at| index.tensors[*at].level_for(quality) + 1).collect()
         };
         let (best, least) = (counts(quality), counts(quality_min.min(quality)));
         let down = best.iter().zip(&least).map(|(best, least)| best - least).max().unwrap_or(0);
@@ -90,7 +99,7 @@ impl LevelLadder {
             tensors.iter().zip(counts).map(|(at, count)| (&index.tensors[*at], *count)).collect::<Vec<_>>()
         };
         let bytes =
-            |counts: &Vec<usize>| Bytes(each(counts).iter().map(|(tensor, count)| tensor.bytes_to(count - 1)).sum());
+            |counts: &Vec<usize>| Bytes(each(counts).iter().map(|(tensor, count)| on_device(tensor, *count)).sum());
         let quality = |counts: &Vec<usize>| {
             each(counts).iter().map(|(tensor, count)| Tensor::quality(tensor, count - 1)).fold(1.0, f64::min)
         };

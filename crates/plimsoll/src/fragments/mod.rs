@@ -38,7 +38,7 @@ pub use plimsoll_fragments::index::{Fragment, Index, Tensor};
 pub use plimsoll_fragments::limits;
 pub use plimsoll_fragments::pack::PackSpec;
 pub use plimsoll_fragments::quant::{Bits, ParseBitsError, Sums};
-pub use plimsoll_fragments::restore::Fragments;
+pub use plimsoll_fragments::restore::{Fragments, tensor as read_tensor};
 pub use plimsoll_fragments::safetensors::TensorInfo;
 pub use plimsoll_fragments::store::{Collected, DiskStore, StoreLimits};
 pub use plimsoll_fragments::{Checksum, Digest, FragmentError, ParseDigestError};

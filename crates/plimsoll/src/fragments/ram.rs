@@ -1,12 +1,12 @@
-//! The tier in memory: bytes of fragments, at most so many, checked whenever they are handed out.
+//! The tier in memory: bytes of fragments, at most so many.
 //! Never reads a disk: what is not here is its caller's to find, and what has to go its caller's to take one tier down.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use plimsoll_fragments::Digest;
 use plimsoll_fragments::index::Fragment;
 use plimsoll_fragments::placement::Placement;
-use plimsoll_fragments::{Digest, FragmentError};
 
 /// Bytes of fragments in memory.
 pub(super) struct RamTier {
@@ -36,15 +36,9 @@ impl RamTier {
         self.held() + bytes <= self.capacity()
     }
 
-    /// The bytes of a fragment, if they are here. Damaged ones go.
-    pub(super) fn get(&mut self, fragment: &Fragment) -> Result<Option<Arc<Vec<u8>>>, FragmentError> {
-        let Some((bytes, _)) = self.bytes.get(&fragment.digest) else { return Ok(None) };
-        let bytes = Arc::clone(bytes);
-        if let Err(error) = fragment.checksum.check(&bytes, || format!("fragment {} in memory", fragment.digest)) {
-            self.forget(fragment);
-            return Err(error);
-        }
-        Ok(Some(bytes))
+    /// The bytes of a fragment, if they are here. Whoever takes them checks them, without keeping others from the tier.
+    pub(super) fn get(&self, fragment: &Fragment) -> Option<Arc<Vec<u8>>> {
+        self.bytes.get(&fragment.digest).map(|(bytes, _)| Arc::clone(bytes))
     }
 
     /// A fragment was used, and these are its bytes. Gives what has to go one tier down.

@@ -206,9 +206,7 @@ impl StoredModel {
     /// If no tier has it whole.
     pub fn fragment(&self, fragment: &Fragment) -> Result<Arc<Vec<u8>>, FragmentError> {
         let tiers = &*self.store.0;
-        // Not within the `match`: its lock would last as long, and placing takes it again.
-        let in_memory = locked(&tiers.ram).get(fragment);
-        let damaged = match in_memory {
+        let damaged = match self.in_memory(fragment) {
             Ok(Some(bytes)) => {
                 self.placed(fragment, &bytes);
                 return Ok(bytes);
@@ -219,16 +217,30 @@ impl StoredModel {
         let mut under_way = locked(&tiers.under_way);
         while !under_way.insert(fragment.digest) {
             under_way = tiers.came.wait(under_way).unwrap_or_else(PoisonError::into_inner);
-            if let Ok(Some(bytes)) = locked(&tiers.ram).get(fragment) {
+            if let Ok(Some(bytes)) = self.in_memory(fragment) {
                 return Ok(bytes);
             }
         }
         drop(under_way);
         let _mine = UnderWay(tiers, fragment.digest);
+        // Somebody may have brought it between our look and our turn.
+        if let Ok(Some(bytes)) = self.in_memory(fragment) {
+            self.placed(fragment, &bytes);
+            return Ok(bytes);
+        }
         let bytes = Arc::new(self.read_below(fragment).map_err(|error| damaged.unwrap_or(error))?);
         tiers.read.fetch_add(fragment.bytes, Ordering::Relaxed);
         self.placed(fragment, &bytes);
         Ok(bytes)
+    }
+
+    /// The bytes of a fragment in memory, checked. Damaged ones go.
+    fn in_memory(&self, fragment: &Fragment) -> Result<Option<Arc<Vec<u8>>>, FragmentError> {
+        let found = locked(&self.store.0.ram).get(fragment);
+        let Some(bytes) = found else { return Ok(None) };
+        let checked = fragment.checksum.check(&bytes, || format!("fragment {} in memory", fragment.digest));
+        checked.inspect_err(|_| locked(&self.store.0.ram).forget(fragment))?;
+        Ok(Some(bytes))
     }
 
     /// From disk, or from the server onto the disk and from there.

@@ -12,7 +12,7 @@ fn every_level_is_the_same_on_the_cpu_and_on_a_gpu_and_as_good_as_it_says() {
     let packed = model::packed(&orchestrator);
     let store = model::store(&orchestrator, &packed, Bytes::mib(64));
     let stored = store.open_file(&packed.path).unwrap();
-    for level in 0..5 {
+    for level in 0..6 {
         // The quality that this level has and the one before it has not, of each tensor by itself.
         for (name, weights) in &packed.tensors[..3] {
             let quality = stored.model().index.tensor(name).unwrap().quality(level);

@@ -133,6 +133,57 @@ fn many_who_ask_are_one_fetch_and_memory_keeps_its_bound() {
     assert_eq!(stored.pull(1.0, &PullWatch::default()).unwrap().fetched, 0);
 }
 
+/// Whoever asks for what somebody is just reading waits for him.
+#[test]
+fn many_who_ask_read_the_disk_once() {
+    let orchestrator = orchestrator(Bytes::mib(256));
+    let packed = model::packed(&orchestrator);
+    for round in 0..20 {
+        let store = model::store(&orchestrator, &packed, Bytes::mib(16));
+        let stored = store.open_file(&packed.path).unwrap();
+        let wanted = stored.model().index.fragments_for(1.0);
+        let all: u64 = wanted.iter().map(|fragment| fragment.bytes).sum();
+        let at_once = std::sync::Barrier::new(6);
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    at_once.wait();
+                    wanted.iter().for_each(|fragment| drop(stored.fragment(fragment).unwrap()));
+                });
+            }
+        });
+        assert_eq!(store.bytes().read, all, "in round {round}");
+    }
+}
+
+/// Another process made room on disk while it lay in memory: what leaves memory goes down a tier, and is not fetched again.
+#[test]
+fn what_leaves_memory_goes_to_disk_and_is_not_dropped() {
+    let orchestrator = orchestrator(Bytes::mib(256));
+    let packed = model::packed(&orchestrator);
+    let serving = Serving::of(&packed);
+    let store = model::store(&orchestrator, &packed, Bytes(120_000));
+    let stored = store.open_url(&serving.url).unwrap();
+    stored.pull(1.0, &PullWatch::default()).unwrap();
+    let served = serving.served.load(Ordering::Relaxed);
+    let planes = |name: &str| stored.model().index.tensor(name).unwrap().pieces[0][..5].to_vec();
+    let (once, often) = (planes("outliers"), planes("gaussian"));
+    for fragment in &once {
+        stored.fragment(fragment).unwrap();
+        let name = fragment.digest.to_string();
+        fs::remove_file(store.disk().root().join("objects").join(&name[..2]).join(&name[2..])).unwrap();
+    }
+    assert!(once.iter().all(|fragment| stored.is_in_memory(fragment)));
+    for _ in 0..5 {
+        often.iter().for_each(|fragment| drop(stored.fragment(fragment).unwrap()));
+    }
+    let left: Vec<_> = once.iter().filter(|fragment| !stored.is_in_memory(fragment)).collect();
+    assert!(!left.is_empty(), "there is no room for both");
+    assert!(left.iter().all(|fragment| store.disk().has((*fragment).into())));
+    once.iter().for_each(|fragment| drop(stored.fragment(fragment).unwrap()));
+    assert_eq!(serving.served.load(Ordering::Relaxed), served, "one tier always had it");
+}
+
 #[test]
 fn pins_hints_and_prefetch() {
     let orchestrator = orchestrator(Bytes::mib(256));
@@ -145,11 +196,19 @@ fn pins_hints_and_prefetch() {
     let tensor = index.tensor("outliers").unwrap();
     let pinned = &tensor.pieces[0][..=tensor.level_for(0.9)];
     assert!(pinned.iter().all(|fragment| stored.is_in_memory(fragment)));
-    for fragment in index.fragments_for(1.0) {
-        stored.fragment(&fragment).unwrap();
-    }
+    // Others are used far more often, and there is no room for all of them.
+    let go_through = || {
+        for fragment in
+            (0..5).flat_map(|_| ["gaussian", "tails"]).flat_map(|name| &index.tensor(name).unwrap().pieces[0][..5])
+        {
+            stored.fragment(fragment).unwrap();
+        }
+    };
+    go_through();
     assert!(pinned.iter().all(|fragment| stored.is_in_memory(fragment)), "whatever went through");
     assert!(store.bytes().in_memory <= 150_000);
     stored.unpin().unwrap();
+    go_through();
+    assert!(!pinned.iter().all(|fragment| stored.is_in_memory(fragment)), "nothing keeps it any more");
     assert!(stored.pin(&["nothing"], 1.0).is_err() && stored.hint(&["nothing"], 1.0).is_err());
 }
