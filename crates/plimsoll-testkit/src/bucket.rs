@@ -35,6 +35,7 @@ pub const BUCKET: &str = "data";
 #[derive(Debug)]
 pub struct Bucket {
     proxy: Proxy,
+    upstream: SocketAddr,
     server: Child,
     /// Closed by whoever drops this.
     input: Option<ChildStdin>,
@@ -59,8 +60,8 @@ impl Bucket {
         assert!(matches!(said, Some(Ok(_))), "the server says nothing");
         let port: u16 = line.trim().parse().unwrap_or_else(|_| panic!("no port: {line:?}; is moto installed?"));
         let upstream = SocketAddr::from(([127, 0, 0, 1], port));
-        make(upstream);
-        Self { proxy: Proxy::start(upstream), server, input }
+        ask(upstream, "PUT", &format!("/{BUCKET}"));
+        Self { proxy: Proxy::start(upstream), upstream, server, input }
     }
 
     /// From now on each request is treated as this says.
@@ -76,6 +77,15 @@ impl Bucket {
     /// Every request that came, and was not only looked at.
     pub fn asked(&self) -> Vec<Asked> {
         self.proxy.asked()
+    }
+
+    /// Objects of which there are parts and nothing more, by their keys, asked for behind the proxy.
+    ///
+    /// # Panics
+    /// If the server does not say.
+    pub fn uploads(&self) -> Vec<String> {
+        let answer = ask(self.upstream, "GET", &format!("/{BUCKET}?uploads"));
+        answer.split("<Key>").skip(1).map(|rest| rest.split("</Key>").next().unwrap_or_default().to_owned()).collect()
     }
 
     /// What leads a client here, by the names of the variables of AWS.
@@ -105,12 +115,14 @@ fn python() -> PathBuf {
     env::var_os("PLIMSOLL_PYTHON").map_or(own, PathBuf::from)
 }
 
-/// Makes the bucket.
-fn make(server: SocketAddr) {
+/// Asks the server itself, and gives its answer.
+fn ask(server: SocketAddr, method: &str, target: &str) -> String {
     let mut stream = TcpStream::connect(server).expect("the server listens");
-    let request = format!("PUT /{BUCKET} HTTP/1.1\r\nHost: {server}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("{method} {target} HTTP/1.1\r\nHost: {server}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("the server takes a request");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("the server answers");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
 }

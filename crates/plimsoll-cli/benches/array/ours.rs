@@ -1,5 +1,8 @@
 //! Our side, in a process of its own.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,8 +16,8 @@ use crate::sides::Asked;
 
 /// Does what is asked, and prints what it took.
 pub(crate) fn run(asked: &str) {
-    let Asked { row, input, output } = serde_json::from_str(asked).expect("what is asked is JSON");
-    let elements = std::fs::read(input).expect("the elements");
+    let Asked { row, input, bytes, output } = serde_json::from_str(asked).expect("what is asked is JSON");
+    let elements = read(&input, bytes);
     let orchestrator = Arc::new(Orchestrator::builder().cpu(cores()).build());
     let before = resident();
     forget_peak();
@@ -23,13 +26,13 @@ pub(crate) fn run(asked: &str) {
         .map(|at| {
             let sink = Arc::new(Filesystem::new(output.join(at.to_string())).without_sync());
             let layout = Layout::new(&spec(&row)).expect("a layout");
-            ArrayWriter::new(Arc::clone(&orchestrator), layout, sink, ArrayOptions::default()).expect("a new array")
+            let options = ArrayOptions { arrays_at_once: row.arrays, ..ArrayOptions::default() };
+            ArrayWriter::new(Arc::clone(&orchestrator), layout, sink, options).expect("a new array")
         })
         .collect();
     let plan: u64 = writers.iter().map(|writer| writer.plan().memory().0).sum();
     let mut stall = Duration::ZERO;
-    let step = row.step.iter().product::<u64>() * spec(&row).data_type.bytes() as u64;
-    for piece in elements.chunks(row.append.unwrap_or(step) as usize) {
+    for piece in elements.chunks(row.append.unwrap_or(row.step_bytes()) as usize) {
         for writer in &mut writers {
             let begun = Instant::now();
             writer.append(piece).expect("appended");
@@ -44,6 +47,12 @@ pub(crate) fn run(asked: &str) {
         "peak": peak().saturating_sub(before), "plan": plan,
     });
     println!("{took}");
+}
+
+fn read(input: &Path, bytes: u64) -> Vec<u8> {
+    let mut elements = vec![0; bytes as usize];
+    File::open(input).and_then(|mut file| file.read_exact(&mut elements)).expect("the elements");
+    elements
 }
 
 fn spec(row: &Row) -> ArraySpec {

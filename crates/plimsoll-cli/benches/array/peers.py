@@ -1,7 +1,7 @@
 """The peers of the benchmark `array`: each writes what it is asked to, and prints what that took.
 
-    peers.py acquire|tensorstore|zarrs ASKED    writes, and prints seconds, cpu and stall as JSON
-    peers.py check ASKED                        reads what was written with zarr-python and compares
+    peers.py acquire|tensorstore|zarrs ASKED    writes, and prints seconds, cpu, stall and peak as JSON
+    peers.py check                              reads what was written with zarr-python and compares, for each line asked
     peers.py make TYPE COUNT FILE               elements like a detector's
 """
 
@@ -27,7 +27,8 @@ def make(data_type, count, file):
 def asked(text):
     asked = json.loads(text)
     row = asked["row"]
-    elements = np.fromfile(asked["input"], row["data_type"]).reshape(-1, *row["step"])
+    count = asked["bytes"] // np.dtype(row["data_type"]).itemsize
+    elements = np.fromfile(asked["input"], row["data_type"], count).reshape(-1, *row["step"])
     return row, elements, pathlib.Path(asked["output"])
 
 
@@ -36,8 +37,16 @@ def cpu():
     return used.ru_utime + used.ru_stime
 
 
+def resident(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith(name))
+
+
 class Watch:
     def __init__(self):
+        with open("/proc/self/clear_refs", "w") as forget:
+            forget.write("5")
+        self.before = resident("VmRSS:")
         self.stall, self.begin, self.cpu = 0.0, time.perf_counter(), cpu()
 
     def append(self, append, data):
@@ -46,7 +55,8 @@ class Watch:
         self.stall = max(self.stall, time.perf_counter() - begun)
 
     def end(self):
-        print(json.dumps({"seconds": time.perf_counter() - self.begin, "cpu": cpu() - self.cpu, "stall": self.stall}))
+        took = {"seconds": time.perf_counter() - self.begin, "cpu": cpu() - self.cpu, "stall": self.stall}
+        print(json.dumps({**took, "peak": max(0, resident("VmHWM:") - self.before)}))
 
 
 def acquire(row, elements, output):
@@ -104,24 +114,44 @@ def tensorstore(row, elements, output):
         ],
     }[row["codec"]]
     inner = [{"name": "bytes", "configuration": {"endian": "little"}}, *packing]
-    metadata = {
-        "shape": list(elements.shape),
-        "data_type": row["data_type"],
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": row["shard"]}},
-        "codecs": [{"name": "sharding_indexed", "configuration": {"chunk_shape": row["chunk"], "codecs": inner}}],
-    }
+    # Levels as a user of it would have them made: by its own averages of what is written.
+    factors = [1, 2, 4] if row["has_levels"] else [1]
+
+    def create(path, factor):
+        shape = [len(elements), *(-(-size // factor) for size in row["step"])]
+        chunk, shard = row["chunk"], [row["shard"][0], *(-(-size // factor) for size in row["shard"][1:])]
+        shard = [-(-size // part) * part for size, part in zip(shard, chunk)]
+        metadata = {
+            "shape": shape,
+            "data_type": row["data_type"],
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shard}},
+            "codecs": [{"name": "sharding_indexed", "configuration": {"chunk_shape": chunk, "codecs": inner}}],
+        }
+        kvstore = {"driver": "file", "path": f"{path}/", "file_io_sync": False}
+        return ts.open({"driver": "zarr3", "kvstore": kvstore, "metadata": metadata}, create=True).result()
+
+    def write(level, factor, piece, data):
+        if factor > 1:
+            data = ts.downsample(ts.array(data), [1, *([factor] * len(row["step"]))], "mean")
+        return level[piece].write(data)
+
     watch = Watch()
-    kvstore = {"driver": "file", "path": str(output / "0") + "/", "file_io_sync": False}
-    store = ts.open({"driver": "zarr3", "kvstore": kvstore, "metadata": metadata}, create=True).result()
+    below = ["/0", "/1", "/2"] if row["has_levels"] else [""]
+    stores = [
+        [create(f"{output / str(at)}{path}", factor) for path, factor in zip(below, factors)] for at in range(row["arrays"])
+    ]
     # Whole shards: what suits it best. Two at a time, so that one is packed while the other is written.
     under_way = []
     for begin in range(0, len(elements), row["shard"][0]):
         piece = slice(begin, begin + row["shard"][0])
-        watch.append(lambda data: under_way.append(store[piece].write(data)), elements[piece])
-        if len(under_way) > 2:
-            under_way.pop(0).result()
-    for write in under_way:
-        write.result()
+        for levels in stores:
+            for level, factor in zip(levels, factors):
+                watch.append(lambda data: under_way.append(write(level, factor, piece, data)), elements[piece])
+            while len(under_way) > 2 * len(factors):
+                # Whoever appends waits here, so it counts as an append that takes long.
+                watch.append(lambda writing: writing.result(), under_way.pop(0))
+    for writing in under_way:
+        writing.result()
     watch.end()
 
 
@@ -137,34 +167,51 @@ def zarrs(row, elements, output):
         "blosc-lz4": zarr.codecs.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle", typesize=elements.itemsize),
     }[row["codec"]]
     watch = Watch()
-    array = zarr.create_array(
-        str(output / "0"),
-        shape=elements.shape,
-        dtype=elements.dtype,
-        chunks=row["chunk"],
-        shards=row["shard"],
-        compressors=packing,
-        zarr_format=3,
-    )
+    arrays = [
+        zarr.create_array(
+            str(output / str(at)),
+            shape=elements.shape,
+            dtype=elements.dtype,
+            chunks=row["chunk"],
+            shards=row["shard"],
+            compressors=packing,
+            zarr_format=3,
+        )
+        for at in range(row["arrays"])
+    ]
     for begin in range(0, len(elements), row["shard"][0]):
         piece = slice(begin, begin + row["shard"][0])
-        watch.append(lambda data: array.__setitem__(piece, data), elements[piece])
+        for array in arrays:
+            watch.append(lambda data: array.__setitem__(piece, data), elements[piece])
     watch.end()
 
 
-def check(row, elements, output):
+def differs(row, elements, output):
+    """What is wrong with what was written; nothing if it is the same."""
     import zarr
 
     for at in range(row["arrays"]):
-        node = zarr.open(str(output / str(at)), mode="r")
-        array = node["0"] if isinstance(node, zarr.Group) else node
+        folder = output / str(at)
+        is_array = (folder / "zarr.json").exists() and "shape" in json.loads((folder / "zarr.json").read_text())
+        array = zarr.open_array(str(folder if is_array else folder / "0"), mode="r")
+        if array.shape != elements.shape or array.dtype != elements.dtype:
+            return f"array {at}: {array.shape} of {array.dtype}"
         for begin in range(0, len(elements), row["shard"][0]):
             piece = slice(begin, begin + row["shard"][0])
-            assert np.array_equal(array[piece], elements[piece]), (at, begin)
+            if not np.array_equal(array[piece], elements[piece]):
+                return f"array {at}, from step {begin} on"
+    return None
+
+
+def check():
+    for line in sys.stdin:
+        print(differs(*asked(line)) or "same", flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    elif sys.argv[1] == "check":
+        check()
     else:
         globals()[sys.argv[1]](*asked(sys.argv[2]))

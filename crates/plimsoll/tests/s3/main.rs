@@ -5,5 +5,6 @@
 
 mod bucket;
 mod faults;
+mod left_over;
 mod locks;
 mod writes;

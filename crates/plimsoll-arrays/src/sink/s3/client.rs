@@ -47,6 +47,8 @@ const UNKNOWN: [&str; 6] = [
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) store: Arc<AmazonS3>,
+    /// Whether requests say who asks.
+    pub(super) signs: bool,
     pub(super) options: S3Options,
     address: String,
     bucket: String,
@@ -68,11 +70,12 @@ impl Client {
         let wrong = |why: String| SinkError::Address { address: address.to_owned(), why };
         // Whoever uses another one has chosen it before.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let store = store(address, bucket, options)?;
+        let (store, signs) = store(address, bucket, options)?;
         Path::parse(root).map_err(|error| wrong(error.to_string()))?;
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("plimsoll-s3").enable_all().build();
         Ok(Self {
             store: Arc::new(store),
+            signs,
             options: options.clone(),
             address: address.to_owned(),
             bucket: bucket.to_owned(),

@@ -8,10 +8,12 @@
 //! | `client.rs` | requests: time limits, retries, what went wrong |
 //! | `upload.rs` | an object that is written piece by piece |
 //! | `lock.rs` | the one writer |
+//! | `sweep.rs` | uploads that writers left which died |
 
 mod client;
 mod lock;
 mod options;
+mod sweep;
 mod upload;
 
 use std::ops::Range;
@@ -130,7 +132,9 @@ impl Sink for S3 {
     }
 
     fn lock(&self) -> Result<Box<dyn WriteLock>, SinkError> {
-        lock::take(&self.client)
+        let lock = lock::take(&self.client)?;
+        sweep::sweep(&self.client);
+        Ok(lock)
     }
 
     fn buffer_bytes(&self, objects: usize) -> u64 {

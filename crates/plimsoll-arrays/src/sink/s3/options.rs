@@ -66,8 +66,8 @@ pub(super) fn parse(address: &str) -> Result<(&str, &str), SinkError> {
     Ok((bucket, folder))
 }
 
-/// The bucket, with these limits.
-pub(super) fn store(address: &str, bucket: &str, options: &S3Options) -> Result<AmazonS3, SinkError> {
+/// The bucket, with these limits; and whether requests to it are signed.
+pub(super) fn store(address: &str, bucket: &str, options: &S3Options) -> Result<(AmazonS3, bool), SinkError> {
     let wrong = |why: String| SinkError::Address { address: address.to_owned(), why };
     let backoff =
         BackoffConfig { init_backoff: Duration::from_millis(200), max_backoff: Duration::from_secs(10), base: 2.0 };
@@ -77,12 +77,16 @@ pub(super) fn store(address: &str, bucket: &str, options: &S3Options) -> Result<
         let key: AmazonS3ConfigKey = name.parse().map_err(|_| wrong(format!("there is no setting '{name}'")))?;
         builder = builder.with_config(key, value);
     }
-    let allows_http = builder.get_config_value(&AmazonS3ConfigKey::Client(object_store::ClientConfigKey::AllowHttp));
-    let client = ClientOptions::new()
-        .with_timeout(options.request_max)
-        .with_connect_timeout(options.request_max.min(Duration::from_secs(10)))
-        .with_allow_http(allows_http.is_some_and(|allows| allows == "true" || allows == "1"));
-    builder.with_client_options(client).build().map_err(|error| wrong(error.to_string()))
+    let is_set = |key| builder.get_config_value(&key).is_some_and(|value| value == "true" || value == "1");
+    let allows_http = is_set(AmazonS3ConfigKey::Client(object_store::ClientConfigKey::AllowHttp));
+    let signs = !is_set(AmazonS3ConfigKey::SkipSignature);
+    let builder = builder.with_client_options(client(options.request_max).with_allow_http(allows_http));
+    Ok((builder.build().map_err(|error| wrong(error.to_string()))?, signs))
+}
+
+/// How requests are sent of which each may take so long.
+pub(super) fn client(request_max: Duration) -> ClientOptions {
+    ClientOptions::new().with_timeout(request_max).with_connect_timeout(request_max.min(Duration::from_secs(10)))
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl Upload {
         done
     }
 
-    /// Nobody waits for this: if it fails, the bucket's own rules remove what is left.
+    /// Nobody is told if this fails: the next writer sweeps what is left.
     fn give_back(&self, (store, path, id): (Arc<object_store::aws::AmazonS3>, Path, MultipartId)) {
         let limit = self.client.options.request_max;
         let _ = self.client.wait("", "removed", async move { within(limit, store.abort_multipart(&path, &id)).await });

@@ -129,7 +129,7 @@ pub(crate) struct WriteArgs {
     /// Say nothing but errors
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// One line of JSON instead of a sentence
+    /// JSON instead of a sentence
     #[arg(long)]
     pub(super) json: bool,
 }
