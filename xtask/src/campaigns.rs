@@ -30,6 +30,13 @@ pub(crate) const ALL: &[Campaign] = &[
         tests: "mutations",
     },
     Campaign {
+        name: "streams",
+        what: "damaged Y4M streams: whole frames and then an error, and no memory on the word of a header",
+        package: "plimsoll-image",
+        binary: "streams",
+        tests: "mutations",
+    },
+    Campaign {
         name: "score",
         what: "hostile, truncated and lying image files through a sweep: one row each, the others unharmed",
         package: "plimsoll",

@@ -644,9 +644,15 @@ fn labels_make_series_and_figures() {
     assert!(table.contains("BD-RATE") && table.contains("old") && table.contains("new"), "{table}");
     let page = fs::read_to_string(&page).expect("a page");
     assert!(page.contains("By series") && page.contains("data-series=\"1\""), "two series");
+    assert!(page.contains("BD-RATE") && !page.contains("[1m"), "colours are for terminals");
     let mut command = folder.score(&["--no-gpu", "-m", "psnr", "--labels", "{encoder}-q{quality}", "--json"]);
     let labelled = rows(command.arg(&reference).args(&variants));
     assert_eq!((&labelled[4]["encoder"], &labelled[4]["quality"]), (&"new".into(), &"2".into()));
+    assert!(!table.contains("no label"), "{table}");
+    let others = [folder.picture("newest-d1.png", (64, 64), 9), folder.picture("newest-d2.png", (64, 64), 19)];
+    let mut command = folder.score(&["--no-gpu", "-m", "psnr", "--labels", "{encoder}-q{quality}"]);
+    let table = printed(command.arg(&reference).args(&variants).args(&others));
+    assert!(table.contains("no label for 2 files, ") && table.contains("newest-d1.png the first"), "{table}");
 }
 
 #[test]
@@ -730,4 +736,48 @@ fn strict_works_without_a_gpu() {
     let (reference, variants) = folder.variants(2, (64, 64));
     let table = printed(folder.score(&["--no-gpu", "--strict", "-m", "all"]).arg(reference).args(variants));
     assert!(table.contains("(cpu)"), "{table}");
+}
+
+/// A PNG that says its colours are those of ITU-T H.273 with these numbers.
+fn with_colours(png: &Path, primaries: u8, transfer: u8) {
+    let bytes = fs::read(png).expect("there");
+    let chunk = [b"cICP", &[primaries, transfer, 0, 1][..]].concat();
+    // CRC-32 as zlib has it, bit by bit: eight bytes.
+    let crc = !chunk
+        .iter()
+        .fold(!0_u32, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1))));
+    let header = 8 + 25;
+    let parts = [&bytes[..header], &4_u32.to_be_bytes(), &chunk, &crc.to_be_bytes(), &bytes[header..]];
+    fs::write(png, parts.concat()).expect("written");
+}
+
+/// Files that are not read are answered with a command that makes one that is.
+#[test]
+fn what_is_not_read_is_answered_with_a_line_that_works() {
+    let folder = Folder::new();
+    let run = |words: &str| {
+        let run = Command::new("sh").args(["-c", words]).current_dir(folder.0.path()).status();
+        assert!(run.expect("a shell").success(), "{words}");
+    };
+    let picture = "ffmpeg -v error -f lavfi -i testsrc2=size=96x64 -frames:v 1";
+    run(&format!("{picture} -pix_fmt yuv444p -c:v libaom-av1 -still-picture 1 a.avif"));
+    run(&format!("{picture} -pix_fmt gbrpf32le a.exr"));
+    run(&format!("{picture} -pix_fmt rgb48be pq.png; cp pq.png hlg.png; cp pq.png plain.png"));
+    with_colours(&folder.at("pq.png"), 9, 16);
+    with_colours(&folder.at("hlg.png"), 9, 18);
+    for file in ["a.avif", "a.exr", "pq.png", "hlg.png"] {
+        let output = folder
+            .score(&["--no-gpu", "--json", "-m", "psnr"])
+            .args([folder.at("plain.png"), folder.at(file)])
+            .output()
+            .expect("started");
+        let refused: Vec<Value> = serde_json::from_slice(&output.stdout).expect("rows");
+        let told = refused[0]["error"].as_str().unwrap_or_else(|| panic!("{file} was read"));
+        let line = &told[told.find("ffmpeg ").unwrap_or_else(|| panic!("{file}: {told}"))..];
+        let line = &line[..line.find("out.png").expect("what it makes") + "out.png".len()];
+        run(&format!("{} -v error -y", line.replace("FILE", file)));
+        let pair = [folder.at("plain.png"), folder.at("out.png")];
+        let scored = rows(folder.score(&["--no-gpu", "--json", "-m", "psnr"]).args(pair));
+        assert!(scored[0]["psnr"].is_f64(), "{file}: {scored:?}");
+    }
 }

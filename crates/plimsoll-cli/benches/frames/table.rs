@@ -72,9 +72,9 @@ const fn from(input: Input, row: Row) -> Row {
 }
 
 /// Frames are read, moved and written; next to nothing is computed.
-const PAGES: &str = "each frame is new memory: up to four times the page faults of ffmpeg, which uses its frames again";
-const DEEP: &str = "only codes of 8 bits are scaled in whole numbers; deeper ones are widened to floats and back";
-const MIXED: &str = "each frame is new memory; rows under the image are mixed as floats";
+const START: &str =
+    "to start takes some milliseconds of processor time, however short the film is; each frame little more";
+const MIXED: &str = "rows under the image are mixed as floats";
 const PLACES: &str = "places are found in floats, with two divisions each; ffmpeg finds them to a 256th of a sample";
 const FLOATS: &str = "frames go through RGB as floats; ffmpeg rounds them to 8 bits between";
 
@@ -96,14 +96,14 @@ pub(crate) const ROWS: &[Row] = &[
     row("lanczos", "scale=1280x720:lanczos", "scale=1280:720:flags=lanczos", 40.0),
     row("bicubic, zscale", "scale=1280x720:bicubic", "zscale=1280:720:filter=bicubic", 40.0),
     from(Input::Uhd, row("4K to 1080p", "scale=1920x1080:bicubic", "scale=1920:1080:flags=bicubic", 40.0)),
-    because(PAGES, row("1080p to 4K", "scale=3840x2160:bicubic", "scale=3840:2160:flags=bicubic", 40.0)),
-    because(DEEP, from(Input::Hd10, row("10 bit", "scale=1280x720:bicubic", "scale=1280:720:flags=bicubic", 40.0))),
+    because(START, row("1080p to 4K", "scale=3840x2160:bicubic", "scale=3840:2160:flags=bicubic", 40.0)),
+    from(Input::Hd10, row("10 bit", "scale=1280x720:bicubic", "scale=1280:720:flags=bicubic", 40.0)),
     row("crop", "crop=1280x720", "crop=1280:720", 100.0),
     row("copy", "crop=1920x1080", "null", 100.0),
     row("pad", "pad=2048x1152+64+36", "pad=2048:1152:64:36", 100.0),
-    because(PAGES, row("hflip", "flip=h", "hflip", 100.0)),
-    because(PAGES, row("vflip", "flip=v", "vflip", 100.0)),
-    because(PAGES, row("rotate", "rotate=90", "transpose=1", 100.0)),
+    because(START, row("hflip", "flip=h", "hflip", 100.0)),
+    because(START, row("vflip", "flip=v", "vflip", 100.0)),
+    because(START, row("rotate", "rotate=90", "transpose=1", 100.0)),
     from(Input::Pq, row("tonemap", "tonemap=hable:from=pq", TONEMAP, 34.0)),
     because(MIXED, row("overlay", "overlay=logo.png:+100+100", "movie=logo.png[l];[in][l]overlay=100:100", 40.0)),
     row("bilateral", "denoise=bilateral:1.5:0.05", "bilateral=sigmaS=1.5:sigmaR=0.05:planes=7", 30.0),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::format::{Colour, Format, FormatError};
+use super::spare::Spare;
 use crate::image::{Image, MakeImageError, Samples};
 
 /// A frame.
@@ -23,8 +24,31 @@ use crate::image::{Image, MakeImageError, Samples};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     format: Format,
-    bytes: Arc<Vec<u8>>,
+    bytes: Arc<Owned>,
 }
+
+/// Bytes whose memory other frames of the stream may have afterwards.
+struct Owned {
+    bytes: Vec<u8>,
+    /// Where frames of a stream leave their memory.
+    spare: Option<Arc<Spare>>,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(spare) = &self.spare {
+            spare.leave(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl PartialEq for Owned {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Owned {}
 
 /// Why there is no such frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,10 +79,23 @@ impl Frame {
     /// # Errors
     /// [`MakeFrameError::Bytes`] if there are more or fewer bytes than the format says.
     pub fn new(format: Format, bytes: Vec<u8>) -> Result<Self, MakeFrameError> {
+        Self::of_stream(format, bytes, None)
+    }
+
+    /// A frame of a stream, whose memory its next frames may have afterwards.
+    ///
+    /// # Errors
+    /// As [`Frame::new`].
+    pub(super) fn of_stream(format: Format, bytes: Vec<u8>, spare: Option<Arc<Spare>>) -> Result<Self, MakeFrameError> {
         if bytes.len() != format.frame_bytes() {
             return Err(MakeFrameError::Bytes { format, got: bytes.len() });
         }
-        Ok(Self { format, bytes: Arc::new(bytes) })
+        Ok(Self { format, bytes: Arc::new(Owned { bytes, spare }) })
+    }
+
+    /// Where frames of the same stream leave their memory.
+    pub(super) fn spare(&self) -> Option<&Arc<Spare>> {
+        self.bytes.spare.as_ref()
     }
 
     /// The same samples, without a copy, as those of another format.
@@ -66,9 +103,9 @@ impl Frame {
     /// # Errors
     /// As [`Frame::new`].
     pub(crate) fn with_format(&self, format: Format) -> Result<Self, MakeFrameError> {
-        match self.bytes.len() == format.frame_bytes() {
+        match self.bytes().len() == format.frame_bytes() {
             true => Ok(Self { format, bytes: Arc::clone(&self.bytes) }),
-            false => Err(MakeFrameError::Bytes { format, got: self.bytes.len() }),
+            false => Err(MakeFrameError::Bytes { format, got: self.bytes().len() }),
         }
     }
 
@@ -79,12 +116,15 @@ impl Frame {
 
     /// Its samples, as in a raw stream.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes.bytes
     }
 
     /// Its samples; without a copy if nobody else holds the frame.
     pub fn into_bytes(self) -> Vec<u8> {
-        Arc::try_unwrap(self.bytes).unwrap_or_else(|shared| shared.to_vec())
+        match Arc::try_unwrap(self.bytes) {
+            Ok(mut own) => std::mem::take(&mut own.bytes),
+            Err(shared) => shared.bytes.clone(),
+        }
     }
 
     /// The frame of an image: RGB of 8 bits, or of 16 for images that hold more.

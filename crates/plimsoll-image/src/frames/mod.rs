@@ -6,7 +6,7 @@
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | `format.rs`, `frame.rs` | what samples stand for; a frame in memory |
+//! | `format.rs`, `frame.rs`, `spare.rs` | what samples stand for; a frame in memory; memory that another had before |
 //! | `chain/` | text to operations and their arguments |
 //! | `operation.rs`, `ops/` | what an operation is; one file for each, and the one table of them |
 //! | `picture.rs`, `graph/`, `plan.rs` | operations to passes over planes |
@@ -36,6 +36,7 @@ mod picture;
 mod plan;
 mod planned;
 mod samples;
+mod spare;
 pub mod stream;
 #[cfg(test)]
 mod tests;

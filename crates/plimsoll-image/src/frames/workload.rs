@@ -223,9 +223,10 @@ impl Session<ChainWorkload> for HostSession {
             return frame.with_format(plan.output).map_err(Fault::work);
         }
         let program = plan.last(input.has_others());
-        let frame = input.frame.as_ref().map(Frame::bytes);
-        let bytes = self.work.frame(program, frame, &given, context.cancellation)?;
-        Frame::new(plan.output, bytes).map_err(Fault::work)
+        let (frame, spare) = (input.frame.as_ref().map(Frame::bytes), input.frame.as_ref().and_then(Frame::spare));
+        let room = spare.and_then(|spare| spare.take(plan.output.frame_bytes()));
+        let bytes = self.work.frame(program, frame, &given, room, context.cancellation)?;
+        Frame::of_stream(plan.output, bytes, spare.cloned()).map_err(Fault::work)
     }
 }
 

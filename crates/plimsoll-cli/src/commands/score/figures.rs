@@ -14,16 +14,19 @@ use crate::output;
 /// The scores of a run, by metric.
 pub(super) struct Figures {
     metrics: Vec<(Metric, Vec<LabelledScore>)>,
+    /// Files whose names do not say who made them: how many, and the first.
+    unlabelled: (usize, Option<String>),
 }
 
 impl Figures {
     pub(super) fn new(metrics: &[Metric]) -> Self {
-        Self { metrics: metrics.iter().map(|metric| (*metric, Vec::new())).collect() }
+        let metrics = metrics.iter().map(|metric| (*metric, Vec::new())).collect();
+        Self { metrics, unlabelled: (0, None) }
     }
 
     pub(super) fn add(&mut self, scored: &Scored, columns: &Columns) {
         let Ok(scores) = &scored.outcome else { return };
-        let Labels { encoder: Some(label), .. } = columns.labels(&scored.pair) else { return };
+        let Some(label) = self.label(&scored.pair, columns) else { return };
         let (reference, rate) = (names::in_row(&scored.pair.reference), bits_per_pixel(scores));
         for score in scores.good() {
             let (label, reference) = (label.clone(), reference.clone());
@@ -32,7 +35,7 @@ impl Figures {
     }
 
     pub(super) fn add_kept(&mut self, pair: &Pair, row: &Row, columns: &Columns) {
-        let Labels { encoder: Some(label), .. } = columns.labels(pair) else { return };
+        let Some(label) = self.label(pair, columns) else { return };
         let Some(rate) = columns.number(row, "bits_per_pixel") else { return };
         let reference = names::in_row(&pair.reference);
         for at in 0..self.metrics.len() {
@@ -43,6 +46,17 @@ impl Figures {
                 self.put(metric, LabelledScore { label, reference, rate, score });
             }
         }
+    }
+
+    /// Who made a file. One that does not say it is counted: else it would be missing without a word.
+    fn label(&mut self, pair: &Pair, columns: &Columns) -> Option<String> {
+        let Labels { encoder, quality } = columns.labels(pair);
+        if encoder.is_none() && quality.is_none() {
+            let (count, first) = &mut self.unlabelled;
+            *count += 1;
+            first.get_or_insert_with(|| names::in_row(&pair.distorted));
+        }
+        encoder
     }
 
     fn put(&mut self, metric: Metric, score: LabelledScore) {
@@ -73,6 +87,15 @@ impl Figures {
             }
         }
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        if lines.len() > 2 { [vec![String::new()], lines].concat() } else { Vec::new() }
+        let lines = if lines.len() > 2 { [vec![String::new()], lines].concat() } else { Vec::new() };
+        let unlabelled = match &self.unlabelled {
+            (1, Some(first)) => Some(format!("no label for {}: its name does not match", names::harmless(first))),
+            (count, Some(first)) => {
+                let first = names::harmless(first);
+                Some(format!("no label for {count} files, {first} the first: their names do not match"))
+            }
+            _ => None,
+        };
+        lines.into_iter().chain(unlabelled).collect()
     }
 }

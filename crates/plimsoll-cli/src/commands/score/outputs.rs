@@ -187,11 +187,18 @@ impl Outputs {
             }
             (false, 0) if self.missed > 0 => Err(Stop::Missed { count: self.missed }),
             (false, 0) => Ok(()),
-            (false, failed) => {
-                let all = failed + self.summary.scored;
-                Err(Stop::failed(format_args!("{failed} of {all} images have no score; the others do")))
-            }
+            (false, failed) => Err(Stop::failed(without_score(failed, failed + self.summary.scored))),
         }
+    }
+}
+
+/// What is said at the end of a run in which some images have no score.
+fn without_score(failed: usize, all: usize) -> String {
+    match (failed, all) {
+        (1, 1) => "the image has no score".to_owned(),
+        _ if failed == all => format!("none of the {all} images has a score"),
+        (1, _) => format!("1 of {all} images has no score; the others do"),
+        _ => format!("{failed} of {all} images have no score; the others do"),
     }
 }
 
@@ -289,4 +296,17 @@ fn print_summary(lines: &[(&'static str, String)], to_stdout: bool) -> Ended {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_others_are_named_only_where_there_are_some() {
+        assert_eq!(without_score(1, 1), "the image has no score");
+        assert_eq!(without_score(2, 2), "none of the 2 images has a score");
+        assert_eq!(without_score(1, 3), "1 of 3 images has no score; the others do");
+        assert_eq!(without_score(2, 3), "2 of 3 images have no score; the others do");
+    }
 }

@@ -108,7 +108,9 @@ impl Page {
         self.rows.sort_by_key(|(at, _)| *at);
         self.report.rows = self.rows.into_iter().map(|(_, row)| row).collect();
         self.report.summary = summary.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        self.report.figures = figures.join("\n").trim().to_owned();
+        // Colours are for terminals.
+        let figures = anstream::adapter::strip_str(&figures.join("\n")).to_string();
+        self.report.figures = figures.trim().to_owned();
         report::write(&self.report, &self.path).map_err(|error| Stop::failed_with_causes(&error))
     }
 }

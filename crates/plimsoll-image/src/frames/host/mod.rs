@@ -1,12 +1,13 @@
 //! A program on the CPU: rows are pulled through all passes at once, so that they stay in the core's cache. What is made
 //! of codes alone (`routes.rs`) never becomes numbers.
 //! Never starts a thread: one frame, one core. Invariant: the rows are those of the kernels' twins, bit for bit; scaled
-//! codes of 8 bits are at most one away (`fixed.rs`).
+//! codes of 8 to 10 bits are at most one away (`sums.rs`).
 
 mod fixed;
 mod lanes;
 mod moves;
 mod routes;
+mod sums;
 mod walk;
 mod zeros;
 
@@ -97,16 +98,19 @@ impl HostWork {
         self.rings.iter_mut().flatten().for_each(|ring| ring.fill(f32::NAN));
     }
 
-    /// Runs a program that ends in a frame; gives its bytes.
+    /// Runs a program that ends in a frame; gives its bytes, in the memory that it was given, if there is some.
     pub(super) fn frame(
         &mut self,
         program: &Program,
         frame: Option<&[u8]>,
         given: &[&[f32]],
+        room: Option<Vec<u8>>,
         cancellation: Cancellation<'_>,
     ) -> Result<Vec<u8>, Fault> {
         let to = program.to.ok_or_else(|| Fault::work("this part of the chain ends in planes"))?;
-        let bytes = zeros(to.frame_bytes(), MemoryMoment::Run)?;
+        // Every byte of it is written.
+        let room = room.filter(|room| room.len() == to.frame_bytes());
+        let bytes = room.map_or_else(|| zeros(to.frame_bytes(), MemoryMoment::Run), Ok)?;
         let mut taker = ToFrame { format: to, bytes, firsts: first_bytes(to) };
         if let (Some(from), Some(frame)) = (program.from, frame)
             && self.walked.len() < program.results.len()

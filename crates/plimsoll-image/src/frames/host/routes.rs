@@ -16,8 +16,6 @@ use crate::image::Size;
 
 /// The deepest codes that are looked up in a table: that of deeper ones would leave the nearest caches.
 const TABLE_DEPTH_MAX: u8 = 12;
-/// The only codes that are scaled as whole numbers.
-const SCALED_DEPTH: u8 = 8;
 
 /// The ways of all planes of a result, where there are some.
 pub(super) struct Routes {
@@ -230,7 +228,7 @@ impl Step {
                 });
                 let windows: Vec<Windows<'_>> = windows.collect();
                 let to = graph.nodes()[nodes[windows.len() - 1]].size();
-                let scaler = (format.depth() == SCALED_DEPTH).then(|| Scaler::new(from, to, &windows))??;
+                let scaler = Scaler::new(format.depth(), from, to, &windows)?;
                 (What::Scale(Box::new(scaler)), windows.len())
             }
         };

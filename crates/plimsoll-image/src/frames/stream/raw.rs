@@ -55,7 +55,7 @@ impl<R: Read> Iterator for RawReader<R> {
         let raw = self.format;
         self.source.advance(|source| {
             let Some(bytes) = source.body(raw.stream_bytes())? else { return Ok(None) };
-            Ok(Some(Frame::new(raw.format(), raw.gathered(bytes)).expect("as many bytes as the format says")))
+            Ok(Some(source.frame(raw.format(), raw.gathered(bytes))))
         })
     }
 }

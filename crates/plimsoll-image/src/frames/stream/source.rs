@@ -3,9 +3,12 @@
 //! promises, beyond [`UNPROVEN_BYTES`].
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use super::error::StreamError;
+use crate::frames::format::Format;
 use crate::frames::frame::Frame;
+use crate::frames::spare::Spare;
 
 /// Memory taken on the word of a header, before the first frame has come whole. Larger first frames grow as they come;
 /// this holds a frame of 3840 x 2160 in 4:2:0 with 16 bits.
@@ -16,11 +19,13 @@ pub(super) struct Source<R> {
     reader: R,
     whole: u64,
     over: bool,
+    /// Memory of frames that were read before and are gone.
+    spare: Arc<Spare>,
 }
 
 impl<R: Read> Source<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, whole: 0, over: false }
+        Self { reader, whole: 0, over: false, spare: Arc::default() }
     }
 
     /// What `read` makes of the stream: a frame, an error, or the end. The last two are final.
@@ -75,7 +80,8 @@ impl<R: Read> Source<R> {
     /// The bytes of a frame that has so many, or `None` if there are none at all.
     pub(super) fn body(&mut self, wanted: usize) -> Result<Option<Vec<u8>>, StreamError> {
         let frame = self.current();
-        let mut bytes = Vec::new();
+        let mut bytes = self.spare.take(wanted).unwrap_or_default();
+        bytes.clear();
         while bytes.len() < wanted {
             let room = self.room(bytes.len(), wanted);
             bytes.try_reserve_exact(room).map_err(|_| StreamError::OutOfMemory { frame, bytes: wanted })?;
@@ -90,6 +96,11 @@ impl<R: Read> Source<R> {
             got if got < wanted => Err(StreamError::FrameTruncated { frame, got, wanted }),
             _ => Ok(Some(bytes)),
         }
+    }
+
+    /// A frame of these bytes, as many as the format says.
+    pub(super) fn frame(&self, format: Format, bytes: Vec<u8>) -> Frame {
+        Frame::of_stream(format, bytes, Some(Arc::clone(&self.spare))).expect("as many bytes as the format says")
     }
 
     /// How many bytes to make room for at once.
@@ -111,6 +122,26 @@ mod tests {
         assert_eq!(source.room(100, 101), 1);
         source.whole = 1;
         assert_eq!(source.room(0, 1 << 30), 1 << 30);
+    }
+
+    /// What no frame holds any more is read into again; what one still holds never is.
+    #[test]
+    fn memory_of_frames_that_are_gone_is_used_again() {
+        let size = crate::image::Size { width: 400, height: 300 };
+        let format = Format::new(size, 8, crate::frames::format::Colour::Rgb).unwrap();
+        let mut source = Source::new(io::repeat(7));
+        let mut next = || {
+            let bytes = source.body(format.frame_bytes()).unwrap().unwrap();
+            source.frame(format, bytes)
+        };
+        let first = next();
+        let (place, copy) = (first.bytes().as_ptr(), first.clone());
+        drop(first);
+        let second = next();
+        assert_ne!(second.bytes().as_ptr(), place, "somebody holds the first");
+        drop(copy);
+        assert_eq!(next().bytes().as_ptr(), place);
+        drop(second.into_bytes());
     }
 
     #[test]

@@ -23,7 +23,8 @@ fn rings_hold_what_is_needed() {
             let given: Vec<&[f32]> = sources.iter().map(Vec::as_slice).collect();
             match program.to {
                 Some(to) => {
-                    let got = work.frame(&program, Some(&input), &given, Cancellation::never()).unwrap();
+                    let room = Some(vec![0xaa; to.frame_bytes()]);
+                    let got = work.frame(&program, Some(&input), &given, room, Cancellation::never()).unwrap();
                     assert!(got == reference::frame_of(to, &wanted), "seed {seed}");
                 }
                 None => {

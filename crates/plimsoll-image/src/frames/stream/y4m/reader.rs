@@ -66,7 +66,7 @@ impl<R: Read> Iterator for Y4mReader<R> {
             }
             let (frame, wanted) = (source.current(), format.frame_bytes());
             let body = source.body(wanted)?.ok_or(StreamError::FrameTruncated { frame, got: 0, wanted })?;
-            Ok(Some(Frame::new(format, body).expect("as many bytes as the format says")))
+            Ok(Some(source.frame(format, body)))
         })
     }
 }
