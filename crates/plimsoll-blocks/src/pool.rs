@@ -49,8 +49,18 @@ impl Pool {
     /// A buffer of so many bytes, of whatever value, to be overwritten: one that was as long before is not cleared.
     pub fn take_filled(&self, bytes: usize) -> PooledBytes {
         let found = if bytes < POOLED_MIN { None } else { self.idle(|idle| idle.take(bytes)) };
-        let mut filled = found.unwrap_or_default();
-        filled.resize(bytes, 0);
+        let filled = match found {
+            Some(mut filled) => {
+                filled.resize(bytes, 0);
+                filled
+            }
+            None => {
+                // The system's zeros: nothing is cleared that is not used.
+                let filled = vec![0; bytes];
+                large_pages::ask_for(&filled);
+                filled
+            }
+        };
         PooledBytes { bytes: filled, pool: Arc::downgrade(&self.0) }
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::ops::Deref;
 
 use crate::error::{DamageError, UnpackError};
 use crate::filter::{self, Filter};
@@ -28,8 +29,13 @@ const BGZF_RUN: usize = 256 << 10;
 const BGZF_RUN_RAW: usize = 1 << 20;
 /// Deflate makes no more than this of a byte.
 const DEFLATE_RATIO_MAX: u64 = 1032;
-/// Bytes that are read at once.
+/// Bytes that are read at once at the most.
 const READ: usize = 256 << 10;
+/// And at the least: what is read of the next piece is copied into a buffer of its own.
+const READ_LEAST: usize = 64 << 10;
+/// Room for a piece that is only begun, by the bytes that are there of it. It is not touched before there is something to put
+/// into it.
+const ROOM_RATIO_MAX: usize = 64;
 /// Frames that are remembered to be compared with a seek table. A file with more is not compared.
 const FRAMES_REMEMBERED: usize = 1 << 20;
 
@@ -47,7 +53,7 @@ pub enum Piece {
 pub struct Whole {
     /// Where it begins in the file.
     pub at: u64,
-    pub(crate) bytes: PooledBytes,
+    pub(crate) bytes: Taken,
     pub(crate) content: Content,
     /// What it gives at the most.
     pub(crate) raw_max: usize,
@@ -64,6 +70,22 @@ impl Whole {
     /// How many bytes it gives at the most.
     pub fn raw_max(&self) -> usize {
         self.raw_max
+    }
+}
+
+/// The packed bytes of a piece: the beginning of a buffer. It stays as long as it was, so that who has it next need not clear
+/// the rest of it.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    buffer: PooledBytes,
+    length: usize,
+}
+
+impl Deref for Taken {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[..self.length]
     }
 }
 
@@ -88,7 +110,7 @@ pub(crate) struct MemberPlace {
 pub struct Part {
     /// Where it begins in the file.
     pub at: u64,
-    pub(crate) bytes: PooledBytes,
+    pub(crate) bytes: Taken,
     pub(crate) kind: PartKind,
     /// How far back it refers at the most, and so what it takes to unpack it.
     pub(crate) window: u64,
@@ -128,7 +150,6 @@ pub enum Found {
 /// Reads pieces.
 pub struct Scanner<R> {
     source: Source<R>,
-    pool: Pool,
     found: Option<Found>,
     filter: Option<Filter>,
     /// Zstd: the frame whose parts are under way, and what is left to remember of it.
@@ -190,8 +211,7 @@ impl<R: Read> Scanner<R> {
     /// Reads from this place of a file, where a frame or member begins, and stops before `until`.
     pub(crate) fn from_place(reader: R, at: u64, until: Option<u64>, pool: &Pool) -> Self {
         Self {
-            source: Source { reader, bytes: Vec::new(), start: 0, at, ended: false },
-            pool: pool.clone(),
+            source: Source::new(reader, at, pool),
             found: None,
             filter: None,
             within: None,
@@ -277,6 +297,7 @@ impl<R: Read> Scanner<R> {
         if header.dictionary {
             return Err(UnpackError::Unsupported { at, needs: "the dictionary it was packed with".to_owned() });
         }
+        self.source.expect(header.content.unwrap_or(0).min(WHOLE_PACKED_MAX as u64));
         let mut walk = Walk { length: header.length, gives_max: 0, ended: false };
         while !walk.ended {
             let is_large = walk.length > WHOLE_PACKED_MAX || walk.gives_max > WHOLE_RAW_MAX;
@@ -300,7 +321,7 @@ impl<R: Read> Scanner<R> {
             return Err(UnpackError::damaged(at, DamageError::Length { said, got: walk.gives_max }));
         }
         self.frames.add(length as u64, header.content);
-        let bytes = self.source.take(length, &self.pool);
+        let bytes = self.source.take(length);
         let content = Content::Frame { raw: header.content };
         Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw_max as usize, filter: self.filter }))
     }
@@ -321,7 +342,7 @@ impl<R: Read> Scanner<R> {
         self.source.need(walk.length, "a zstd frame")?;
         within.ended = walk.ended;
         let (is_last, window) = (walk.ended, within.window);
-        let bytes = self.source.take(walk.length, &self.pool);
+        let bytes = self.source.take(walk.length);
         if is_last {
             self.frames.add(self.source.at - within.began, within.said);
         } else {
@@ -376,7 +397,7 @@ impl<R: Read> Scanner<R> {
                 }
                 let (packed, raw) = (packed as usize, raw as usize);
                 self.source.need(packed, "a gzip member")?;
-                let bytes = self.source.take(packed, &self.pool);
+                let bytes = self.source.take(packed);
                 let content = Content::Members(vec![MemberPlace { header: header.length, packed, raw }]);
                 Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None }))
             }
@@ -407,7 +428,7 @@ impl<R: Read> Scanner<R> {
             places.push(MemberPlace { header: header.length, packed, raw });
             (length, raw_max) = (length + packed, raw_max + raw);
         }
-        let bytes = self.source.take(length, &self.pool);
+        let bytes = self.source.take(length);
         Ok(Piece::Whole(Whole { at, bytes, content: Content::Members(places), raw_max, filter: None }))
     }
 
@@ -416,7 +437,7 @@ impl<R: Read> Scanner<R> {
         self.source.has(PART)?;
         let length = self.source.bytes().len().min(PART);
         let is_last = !self.source.has(length + 1)?;
-        let bytes = self.source.take(length, &self.pool);
+        let bytes = self.source.take(length);
         self.over = is_last;
         Ok(Piece::Part(Part { at, bytes, kind: PartKind::Gzip, window: member::WINDOW, is_first, is_last }))
     }
@@ -442,40 +463,74 @@ struct Walk {
     ended: bool,
 }
 
-/// Bytes that were read and not yet taken.
+/// Bytes that were read and not yet taken. They are read into the very buffers that pieces are made of: what is as large as a
+/// frame goes to whoever unpacks it without being copied.
 struct Source<R> {
     reader: R,
-    bytes: Vec<u8>,
+    pool: Pool,
+    /// Of whatever value but for `start..end`.
+    buffer: PooledBytes,
     start: usize,
+    end: usize,
     /// Where the first of them lies in the file.
     at: u64,
     ended: bool,
 }
 
 impl<R: Read> Source<R> {
+    fn new(reader: R, at: u64, pool: &Pool) -> Self {
+        Self { reader, pool: pool.clone(), buffer: PooledBytes::default(), start: 0, end: 0, at, ended: false }
+    }
+
     fn bytes(&self) -> &[u8] {
-        &self.bytes[self.start..]
+        &self.buffer[self.start..self.end]
     }
 
     /// Reads until so many bytes are there; `false` if the file ends before.
     fn has(&mut self, count: usize) -> Result<bool, UnpackError> {
-        while self.bytes.len() - self.start < count && !self.ended {
-            if self.start > 0 {
-                self.bytes.drain(..self.start);
-                self.start = 0;
-            }
-            let before = self.bytes.len();
-            // What the file says is read, not allocated, so this grows no faster than the file does.
-            self.bytes.resize(before + READ, 0);
-            let read = self.reader.read(&mut self.bytes[before..]);
-            self.bytes.truncate(before + read.as_ref().map_or(0, |read| *read));
-            match read {
-                Ok(read) => self.ended = read == 0,
+        while self.end - self.start < count && !self.ended {
+            let there = self.end - self.start;
+            let wanted = (count - there).clamp(READ_LEAST, READ);
+            self.make_room(there + wanted);
+            match self.reader.read(&mut self.buffer.vec_mut()[self.end..self.end + wanted]) {
+                Ok(read) => (self.end, self.ended) = (self.end + read, read == 0),
                 Err(reason) if reason.kind() == io::ErrorKind::Interrupted => {}
-                Err(reason) => return Err(UnpackError::Unreadable { at: self.at + before as u64, reason }),
+                Err(reason) => return Err(UnpackError::Unreadable { at: self.at + there as u64, reason }),
             }
         }
-        Ok(self.bytes.len() - self.start >= count)
+        Ok(self.end - self.start >= count)
+    }
+
+    /// Makes the buffer large enough for so many bytes from the first that is there.
+    fn make_room(&mut self, count: usize) {
+        if self.start + count <= self.buffer.len() {
+            return;
+        }
+        let there = self.end - self.start;
+        if count <= self.buffer.len() {
+            self.buffer.vec_mut().copy_within(self.start..self.end, 0);
+        } else {
+            self.move_to(count.max(2 * there));
+        }
+        (self.start, self.end) = (0, there);
+    }
+
+    /// The next piece has about so many bytes, the file says: room for it is made at once, so that nothing is moved later, but
+    /// for no more than [`ROOM_RATIO_MAX`] times what the file has really given.
+    fn expect(&mut self, count: u64) {
+        let there = self.end - self.start;
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(there * ROOM_RATIO_MAX) + READ_LEAST;
+        if count > self.buffer.len() {
+            self.move_to(count);
+            (self.start, self.end) = (0, there);
+        }
+    }
+
+    /// What is there goes to the beginning of a buffer of this size.
+    fn move_to(&mut self, size: usize) {
+        let mut larger = self.pool.take_filled(size);
+        larger.vec_mut()[..self.end - self.start].copy_from_slice(&self.buffer[self.start..self.end]);
+        self.buffer = larger;
     }
 
     fn need(&mut self, count: usize, inside: &'static str) -> Result<(), UnpackError> {
@@ -485,11 +540,20 @@ impl<R: Read> Source<R> {
         }
     }
 
-    fn take(&mut self, count: usize, pool: &Pool) -> PooledBytes {
-        let mut taken = pool.take(count);
-        taken.vec_mut().extend_from_slice(&self.bytes()[..count]);
-        self.forget(count);
-        taken
+    /// The first of them, which are there.
+    fn take(&mut self, count: usize) -> Taken {
+        let behind = self.start + count..self.end;
+        if self.start > 0 || 2 * behind.len() > count {
+            let mut buffer = self.pool.take(count);
+            buffer.vec_mut().extend_from_slice(&self.bytes()[..count]);
+            self.forget(count);
+            return Taken { buffer, length: count };
+        }
+        let mut next = self.pool.take_filled(behind.len() + READ_LEAST);
+        next.vec_mut()[..behind.len()].copy_from_slice(&self.buffer[behind.clone()]);
+        let buffer = std::mem::replace(&mut self.buffer, next);
+        (self.start, self.end, self.at) = (0, behind.len(), self.at + count as u64);
+        Taken { buffer, length: count }
     }
 
     fn forget(&mut self, count: usize) {
@@ -533,5 +597,51 @@ impl<R: Read> Source<R> {
                 member::Read::NeedsMore => return Ok(None),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(bytes: usize) -> Source<io::Cursor<Vec<u8>>> {
+        let bytes = (0..bytes).map(|at| (at % 251) as u8).collect();
+        Source::new(io::Cursor::new(bytes), 0, &Pool::default())
+    }
+
+    #[test]
+    fn a_large_piece_is_handed_over_where_it_lies_and_what_is_behind_it_stays() {
+        let mut source = source(1 << 20);
+        assert!(source.has(1000).unwrap());
+        source.expect(800_000);
+        let place = source.bytes().as_ptr();
+        assert!(source.has(800_000).unwrap());
+        let taken = source.take(800_000);
+        assert_eq!((taken.as_ptr(), taken.len(), source.at), (place, 800_000, 800_000));
+        assert!(taken.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
+        assert!(source.has(200_000).unwrap() && !source.has(1 << 20).unwrap());
+        let behind = source.bytes().iter().enumerate();
+        assert!(behind.into_iter().all(|(at, byte)| *byte == ((at + 800_000) % 251) as u8));
+        assert_eq!(source.bytes().len(), (1 << 20) - 800_000);
+    }
+
+    #[test]
+    fn small_pieces_are_copied_and_none_is_lost() {
+        let mut source = source(300_000);
+        let mut all = Vec::new();
+        for count in [5, 70_000, 1, 0, 129_994, 100_000] {
+            source.need(count, "a test").unwrap();
+            all.extend_from_slice(&source.take(count));
+        }
+        assert!(all.len() == 300_000 && all.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
+    }
+
+    #[test]
+    fn room_is_made_for_no_more_than_the_file_has_earned() {
+        let mut source = source(5);
+        assert!(source.has(5).unwrap());
+        source.expect(48 << 20);
+        assert!(source.buffer.len() <= 5 * ROOM_RATIO_MAX + READ_LEAST, "{}", source.buffer.len());
+        assert_eq!(source.bytes(), [0, 1, 2, 3, 4]);
     }
 }

@@ -164,6 +164,16 @@ pub(crate) fn on_signal() -> StopSign {
     stop
 }
 
+/// The same without a thread, for work that is over in a moment and looks at the sign before it ends.
+#[cfg(feature = "pack")]
+pub(crate) fn on_signal_in_a_moment() -> StopSign {
+    let stop = StopSign::default();
+    if let Err(error) = signal::note_each(&stop) {
+        warn(format_args!("Ctrl-C will end the run at once: {error}"));
+    }
+    stop
+}
+
 /// Tells of something that did not stop the work.
 pub(crate) fn warn(what: impl Display) {
     output::aside(format_args!("{YELLOW}warning:{YELLOW:#} {}", output::clean(what)));
@@ -173,7 +183,10 @@ pub(crate) fn warn(what: impl Display) {
 #[cfg(unix)]
 mod signal {
     use std::sync::atomic::{AtomicU8, Ordering};
-    use std::{fs, io, thread};
+    use std::{io, thread};
+
+    #[cfg(feature = "pack")]
+    use plimsoll::StopSign;
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
@@ -187,8 +200,7 @@ mod signal {
     }
 
     pub(super) fn on_each(mut handler: impl FnMut() + Send + 'static) -> io::Result<()> {
-        let hang_up = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
-        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
+        let mut signals = Signals::new(asking())?;
         let thread = thread::Builder::new().name("plimsoll-signals".to_owned());
         thread.spawn(move || {
             for signal in signals.forever() {
@@ -199,12 +211,40 @@ mod signal {
         Ok(())
     }
 
+    /// The first that comes is noted, the second ends at once.
+    #[cfg(feature = "pack")]
+    #[expect(unsafe_code, reason = "a handler without a thread may do very little")]
+    pub(super) fn note_each(sign: &StopSign) -> io::Result<()> {
+        for signal in asking() {
+            let sign = sign.clone();
+            let handler = move || {
+                CAME.store(signal as u8, Ordering::Relaxed);
+                if sign.is_raised() {
+                    signal_hook::low_level::exit(exit_code().into());
+                }
+                sign.note();
+            };
+            // SAFETY: it stores to atomics and ends the process, both of which a signal handler may do.
+            unsafe { signal_hook::low_level::register(signal, handler)? };
+        }
+        Ok(())
+    }
+
+    /// What asks us to end.
+    fn asking() -> impl Iterator<Item = i32> {
+        let hang_up = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+        [SIGINT, SIGTERM].into_iter().chain(hang_up)
+    }
+
     /// Whoever started us wants us to outlive it, as `nohup` does.
+    #[expect(unsafe_code, reason = "there is no safe call for it among our dependencies")]
     fn is_ignored(signal: i32) -> bool {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-        mask >> (signal - 1) & 1 == 1
+        // SAFETY: an all-zero `sigaction` is a valid one, and the call only writes what is set into it.
+        let set = unsafe {
+            let mut set: libc::sigaction = std::mem::zeroed();
+            (libc::sigaction(signal, std::ptr::null(), &raw mut set) == 0).then_some(set)
+        };
+        set.is_some_and(|set| set.sa_sigaction == libc::SIG_IGN)
     }
 }
 
@@ -218,5 +258,11 @@ mod signal {
 
     pub(super) fn on_each(handler: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
         ctrlc::set_handler(handler)
+    }
+
+    #[cfg(feature = "pack")]
+    pub(super) fn note_each(sign: &plimsoll::StopSign) -> Result<(), ctrlc::Error> {
+        let sign = sign.clone();
+        on_each(move || sign.raise())
     }
 }

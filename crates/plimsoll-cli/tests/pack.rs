@@ -177,6 +177,21 @@ fn an_input_that_vanishes_or_is_cut_off_ends_it_cleanly() {
     assert!(!folder.at("cut").exists() && stderr(&cut).contains("cut off"), "{}", stderr(&cut));
 }
 
+/// What takes a few megabytes for a moment is not written down for other programs; what takes more is.
+#[test]
+fn a_small_file_is_not_in_the_book_and_a_large_one_is() {
+    let folder = Folder::new();
+    folder.write("small", &sample(4096));
+    folder.write("large", &sample(5_000_000));
+    folder.works("mkdir -m 700 book; PLIMSOLL_ALONE=0 PLIMSOLL_BOOK=$PWD/book plimsoll pack -q small");
+    folder.works("PLIMSOLL_ALONE=0 PLIMSOLL_BOOK=$PWD/book plimsoll unpack -q -o back small.zst && cmp back small");
+    assert_eq!(fs::read_dir(folder.at("book")).expect("there").count(), 0);
+    folder.works(
+        "PLIMSOLL_ALONE=0 PLIMSOLL_BOOK=$PWD/book plimsoll pack -q large && rm large && plimsoll unpack -q large.zst",
+    );
+    assert!(fs::read_dir(folder.at("book")).expect("there").count() > 0);
+}
+
 #[test]
 fn a_damaged_file_leaves_nothing_behind_and_says_where() {
     let folder = Folder::new();

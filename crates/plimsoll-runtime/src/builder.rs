@@ -283,8 +283,12 @@ impl Builder {
 fn start_readers(shared: &Arc<Shared>, margin: Margin) -> Vec<JoinHandle<()>> {
     let reader = |(at, opened): (usize, &Opened)| {
         let (reader, device) = (Arc::clone(&opened.memory), Arc::clone(&opened.device));
-        let reading = Reading { shared: Arc::downgrade(shared), reader, device, id: DeviceId(at as u16), margin };
-        let thread = spawn(format!("plimsoll-memory-{at}"), move || reading.read_until_closing());
+        let reading = Reading { shared: Arc::downgrade(shared), device, id: DeviceId(at as u16), margin };
+        if opened.device.answers_at_once() {
+            reader.read_at_once(reading);
+            return None;
+        }
+        let thread = spawn(format!("plimsoll-memory-{at}"), move || reading.read_until_closing(&reader));
         if thread.is_none() {
             // Nobody will ever answer: who waits for its memory should know.
             opened.memory.close();

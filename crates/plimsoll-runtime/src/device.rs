@@ -79,8 +79,13 @@ pub trait Device: Send + Sync {
     fn facts(&self) -> &DeviceFacts;
 
     /// Reads its memory again. One thread of each orchestrator does nothing else, so that a driver which takes long, or
-    /// never answers, holds up nobody.
+    /// never answers, holds up nobody; of a device that [answers at once](Device::answers_at_once), whoever wants to know.
     fn memory(&self) -> MemoryReading;
+
+    /// Whether it is opened, and tells its memory, within microseconds, whatever happens: then no thread is started for that.
+    fn answers_at_once(&self) -> bool {
+        false
+    }
 
     /// Bytes that its slots hold for themselves while all are open, such as staging buffers, and what [`Device::fetch`]
     /// takes. They are part of

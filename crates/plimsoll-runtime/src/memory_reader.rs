@@ -1,10 +1,12 @@
-//! Reads one device's memory on a thread of its own: a driver may take long to answer, or for ever.
-//! Never holds a lock while it asks the device, and nobody else asks it: who wants a reading asks the reader and goes on.
+//! Reads one device's memory on a thread of its own: a driver may take long to answer, or for ever. A device that answers at
+//! once is asked by whoever wants a reading, and has no thread.
+//! Never holds a lock that anybody else needs while it asks the device, and nobody else asks it: who wants a reading asks the
+//! reader and goes on.
 //! Invariant: a reading that was asked for begins after it was asked for (`tests::loom_no_ask_is_lost`), and readings
-//! arrive in the order in which they were taken, because there is one thread.
+//! arrive in the order in which they were taken, because there is one thread, or one at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::DeviceId;
@@ -24,6 +26,8 @@ pub(crate) struct MemoryReader {
     state: Mutex<State>,
     asked: Condvar,
     answered: Condvar,
+    /// Of a device that answers at once.
+    at_once: OnceLock<Mutex<Reading>>,
 }
 
 #[derive(Default)]
@@ -51,7 +55,17 @@ pub(crate) struct Ask {
 
 impl MemoryReader {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State::default()), asked: Condvar::new(), answered: Condvar::new() })
+        Arc::new(Self {
+            state: Mutex::new(State::default()),
+            asked: Condvar::new(),
+            answered: Condvar::new(),
+            at_once: OnceLock::new(),
+        })
+    }
+
+    /// From now on whoever asks reads.
+    pub(crate) fn read_at_once(&self, reading: Reading) {
+        let _ = self.at_once.set(Mutex::new(reading));
     }
 
     /// Asks for a reading that begins from now on.
@@ -61,7 +75,16 @@ impl MemoryReader {
         let hangs = state.reading_since.is_some_and(|since| since.elapsed() > ANSWER_WAIT_MAX);
         let ask = Ask { number: state.asks, hangs };
         drop(state);
-        self.asked.notify_one();
+        match self.at_once.get() {
+            None => self.asked.notify_one(),
+            Some(reading) => {
+                let reading = lock(reading);
+                // Who waited for its turn may have been answered meanwhile.
+                if self.is_wanted() && self.next() {
+                    self.answer(reading.read());
+                }
+            }
+        }
         ask
     }
 
@@ -88,6 +111,12 @@ impl MemoryReader {
         lock(&self.state).closing = true;
         self.asked.notify_all();
         self.answered.notify_all();
+    }
+
+    /// Whether somebody asked whom no reading answers yet.
+    fn is_wanted(&self) -> bool {
+        let state = lock(&self.state);
+        state.begun != state.asks && !state.closing
     }
 
     /// Sleeps until somebody asks; `false` when it is over.
@@ -119,7 +148,6 @@ impl MemoryReader {
 /// keeps nothing alive but the device.
 pub(crate) struct Reading {
     pub(crate) shared: Weak<Shared>,
-    pub(crate) reader: Arc<MemoryReader>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) id: DeviceId,
     pub(crate) margin: Margin,
@@ -127,17 +155,22 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Reads whenever somebody asks, until the orchestrator closes.
-    pub(crate) fn read_until_closing(&self) {
-        while self.reader.next() {
-            self.begins();
-            // A device's own code may panic: its last reading then goes on counting.
-            let figures = catch_unwind(AssertUnwindSafe(|| self.figures())).ok();
-            let came = figures.is_some();
-            if let Some((memory, margin)) = figures {
-                self.arrived(memory, margin);
-            }
-            self.reader.answer(came);
+    pub(crate) fn read_until_closing(&self, reader: &MemoryReader) {
+        while reader.next() {
+            reader.answer(self.read());
         }
+    }
+
+    /// Reads once; says whether a reading came.
+    fn read(&self) -> bool {
+        self.begins();
+        // A device's own code may panic: its last reading then goes on counting.
+        let figures = catch_unwind(AssertUnwindSafe(|| self.figures())).ok();
+        let came = figures.is_some();
+        if let Some((memory, margin)) = figures {
+            self.arrived(memory, margin);
+        }
+        came
     }
 
     fn figures(&self) -> (Memory, Margin) {
@@ -156,6 +189,27 @@ impl Reading {
         state.scheduler.set_margin(self.id, margin);
         state.scheduler.set_memory(now, self.id, memory);
         shared.release(state);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod at_once {
+    use super::*;
+    use crate::cpu::CpuDevice;
+
+    #[test]
+    fn a_device_that_answers_at_once_is_read_by_who_asks() {
+        let device = Arc::new(CpuDevice::builder().slots(1).build());
+        assert!(device.answers_at_once());
+        let reader = MemoryReader::new();
+        reader.read_at_once(Reading { shared: Weak::new(), device, id: DeviceId(0), margin: Margin::default() });
+        let ask = reader.ask();
+        let state = lock(&reader.state);
+        assert_eq!((state.answered, state.is_known), (ask.number, true), "there is no thread that could do it later");
+        drop(state);
+        assert!(reader.wait_for_the_first());
+        reader.close();
+        assert!(reader.ask().number > ask.number && !reader.is_wanted(), "nothing is read after the end");
     }
 }
 

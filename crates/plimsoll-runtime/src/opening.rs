@@ -1,6 +1,6 @@
 //! Opens devices and lets them prove themselves: presence is not working.
 //! Each try has a thread of its own and a time limit, so that a driver that hangs delays neither other devices nor the
-//! caller; what it answers in the end still counts.
+//! caller; what it answers in the end still counts. A device that answers at once needs neither.
 //! Invariant: two tries of one device never run at once, and the scheduler hears of each try once: that the device is
 //! open, that it is not, or that it takes too long. A device that opens after it took too long is open all the same.
 
@@ -54,11 +54,14 @@ pub(crate) fn begin(shared: &Arc<Shared>, device: DeviceId, how: How) {
         return shared.release(state);
     }
     state.tries[device.index()] = Try::UnderWay { until: now + shared.open_wait_max.into() };
-    // The limit is the watchdog's to keep.
-    state.notify_one(shared.watchdog_condvar());
+    let opened = &shared.devices[device.index()];
+    let at_once = opened.device.answers_at_once();
+    if !at_once {
+        // The limit is the watchdog's to keep.
+        state.notify_one(shared.watchdog_condvar());
+    }
     shared.release(state);
-    let aside = std::thread::Builder::new().name(format!("plimsoll-open-{}", device.0));
-    let (there, opened) = (Arc::downgrade(shared), &shared.devices[device.index()]);
+    let there = Arc::downgrade(shared);
     let (reader, at) = (Arc::clone(&opened.memory), Arc::clone(&opened.device));
     let work = move || {
         // A device whose memory nobody knows cannot be given work.
@@ -69,7 +72,10 @@ pub(crate) fn begin(shared: &Arc<Shared>, device: DeviceId, how: How) {
             end(&shared, device, how, is_open);
         }
     };
-    if aside.spawn(work).is_err() {
+    let aside = std::thread::Builder::new().name(format!("plimsoll-open-{}", device.0));
+    if at_once {
+        work();
+    } else if aside.spawn(work).is_err() {
         end(shared, device, how, false);
     }
 }

@@ -1,4 +1,5 @@
-//! A slow input on a thread of its own, so that waiting for it holds no finished work back.
+//! A slow input on a thread of its own, so that waiting for it holds no finished work back. One that never lets anybody wait
+//! is read by whoever wants an item.
 //! Never reads more than [`READ_AHEAD`] items that nobody has taken. A thread that is stuck in its input when nobody wants
 //! items any more is left behind: it holds no lock, and ends when the input next gives something.
 
@@ -22,10 +23,16 @@ pub(crate) enum Broken<E> {
 /// What an input gives: an item, its end, or why it broke. It is not asked again after either of the latter.
 pub(crate) type Given<T, E> = Option<Result<T, Broken<E>>>;
 
-/// Items from an iterator on another thread.
-pub(crate) struct Intake<T, E>(Arc<Shared<T, E>>);
+/// Items from an iterator.
+pub(crate) enum Intake<T, E> {
+    /// On another thread.
+    Aside(Arc<Shared<T, E>>),
+    /// On the thread of who takes them; `None` when it has no more.
+    #[cfg(feature = "pack")]
+    Here(Option<Box<dyn Iterator<Item = Result<T, E>> + Send>>),
+}
 
-struct Shared<T, E> {
+pub(crate) struct Shared<T, E> {
     state: Mutex<State<T, E>>,
     room: Condvar,
 }
@@ -47,7 +54,21 @@ impl<T: Send + 'static, E: Send + 'static> Intake<T, E> {
         if let Err(error) = thread.spawn(move || filled.fill_from(items)) {
             shared.put(Some(Err(Broken::Panicked(format!("no thread could be started for it: {error}")))));
         }
-        Self(shared)
+        Self::Aside(shared)
+    }
+
+    /// Pulls an item when it is asked for one: for an input that gives it at once.
+    #[cfg(feature = "pack")]
+    pub(crate) fn here(items: impl Iterator<Item = Result<T, E>> + Send + 'static) -> Self {
+        Self::Here(Some(Box::new(items)))
+    }
+}
+
+/// The next item, whatever panics on the way.
+fn pull<T, E>(items: &mut dyn Iterator<Item = Result<T, E>>) -> Given<T, E> {
+    match catch_unwind(AssertUnwindSafe(|| items.next())) {
+        Ok(given) => given.map(|item| item.map_err(Broken::Failed)),
+        Err(panic) => Some(Err(Broken::Panicked(message(&*panic)))),
     }
 }
 
@@ -58,11 +79,7 @@ impl<T, E> Shared<T, E> {
 
     fn fill_from(&self, mut items: impl Iterator<Item = Result<T, E>>) {
         while self.wait_for_room() {
-            let given = match catch_unwind(AssertUnwindSafe(|| items.next())) {
-                Ok(given) => given.map(|item| item.map_err(Broken::Failed)),
-                Err(panic) => Some(Err(Broken::Panicked(message(&*panic)))),
-            };
-            if !self.put(given) {
+            if !self.put(pull(&mut items)) {
                 return;
             }
         }
@@ -93,10 +110,26 @@ impl<T, E> Shared<T, E> {
 impl<T, E> Intake<T, E> {
     /// The next item, if it is there; otherwise the context is woken once it is.
     pub(crate) fn poll_item(&mut self, context: &mut Context<'_>) -> Poll<Given<T, E>> {
-        let mut state = self.0.state();
+        match self {
+            Self::Aside(shared) => shared.poll_item(context),
+            #[cfg(feature = "pack")]
+            Self::Here(items) => {
+                let given = items.as_mut().and_then(|items| pull(&mut **items));
+                if !matches!(given, Some(Ok(_))) {
+                    *items = None;
+                }
+                Poll::Ready(given)
+            }
+        }
+    }
+}
+
+impl<T, E> Shared<T, E> {
+    fn poll_item(&self, context: &mut Context<'_>) -> Poll<Given<T, E>> {
+        let mut state = self.state();
         match state.waiting.pop_front() {
             Some(given) => {
-                self.0.room.notify_one();
+                self.room.notify_one();
                 Poll::Ready(Some(given))
             }
             None if state.ended => Poll::Ready(None),
@@ -110,8 +143,14 @@ impl<T, E> Intake<T, E> {
 
 impl<T, E> Drop for Intake<T, E> {
     fn drop(&mut self) {
-        self.0.state().nobody_takes = true;
-        self.0.room.notify_one();
+        match self {
+            Self::Aside(shared) => {
+                shared.state().nobody_takes = true;
+                shared.room.notify_one();
+            }
+            #[cfg(feature = "pack")]
+            Self::Here(_) => {}
+        }
     }
 }
 

@@ -24,6 +24,11 @@ impl StopSign {
         self.0.waker.wake();
     }
 
+    /// Asks the work to stop when it next looks, without waking anybody: no more than a signal handler may do.
+    pub fn note(&self) {
+        self.0.raised.store(true, Ordering::Release);
+    }
+
     /// Whether it was asked to.
     pub fn is_raised(&self) -> bool {
         self.0.raised.load(Ordering::Acquire)

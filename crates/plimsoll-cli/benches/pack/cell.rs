@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::options::Options;
 use crate::process::{self, Measured};
 use crate::sides::Side;
 use crate::summary::{Cell, Summary, What};
@@ -22,9 +23,9 @@ struct Best {
     unpack: Option<Measured>,
 }
 
-pub(crate) fn measure(place: &Place<'_>, level: i32, sides: &[Side], rounds: usize, summary: &mut Summary) {
+pub(crate) fn measure(place: &Place<'_>, level: i32, sides: &[Side], options: &Options, summary: &mut Summary) {
     let mut best = vec![Best::default(); sides.len()];
-    for _ in 0..rounds {
+    for _ in options.rounds(place.size, level) {
         for (side, best) in sides.iter().zip(&mut best) {
             best.round(place, side, level);
         }

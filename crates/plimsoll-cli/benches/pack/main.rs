@@ -1,11 +1,12 @@
 //! `plimsoll pack` and `unpack` beside zstd, pzstd, pigz, bgzip and libdeflate: ratio, speed, processor time and memory.
 //!
 //!     cargo bench -p plimsoll-cli --bench pack -- [--quick | --all] [--kinds text,binary] [--sizes 4096,16777216]
-//!         [--levels 1,3,9,19 | none] [--gzip-levels 1,6,9 | none] [--rounds 3]
+//!         [--levels 1,3,9,19 | none] [--gzip-levels 1,6,9 | none] [--rounds 3] [--minutes 25]
 //!
 //! Every side runs in a process of its own from file to file, one after the other, round by round; the least time and the
 //! least processor time of each count, and smaller files get more rounds. Every output is unpacked again and compared.
-//! `--all` adds 256 MiB at level 19, which takes an hour; `--quick` is text and noise of 1 MiB, at usual levels. On a busy
+//! `--all` adds 256 MiB at level 19, after everything else; `--quick` is text and noise of 1 MiB, at usual levels. After
+//! `--minutes` no cell is begun, and no further round of one: small sizes come first, and what was left out is said. On a busy
 //! machine only ratios, processor time and memory say something.
 //!
 //! | file | what it owns |
@@ -32,6 +33,9 @@ mod readers;
 mod sides;
 mod summary;
 
+use std::path::Path;
+
+use corpus::Kind;
 use options::Options;
 use summary::Summary;
 
@@ -45,20 +49,44 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("{cores} cores; MB/s of unpacked bytes, from file to file, the best round of each\n");
     let mut summary = Summary::default();
-    for kind in options.kinds() {
+    overhead::measure(folder.path(), &options);
+    for is_slow in [false, true] {
         for size in &options.sizes {
-            let input = folder.path().join("input");
-            std::fs::write(&input, kind.bytes(*size)).expect("written");
-            let place = cell::Place { folder: folder.path(), input: &input, kind: kind.name, size: *size };
-            for (sides, levels) in [(sides::ZSTD, &options.levels), (sides::GZIP, &options.gzip_levels)] {
-                for level in levels.iter().filter(|level| options.takes(*size, **level)) {
-                    cell::measure(&place, *level, sides, options.rounds(*size), &mut summary);
-                }
+            for kind in options.kinds() {
+                measure(kind, *size, is_slow, &options, folder.path(), &mut summary);
             }
-            readers::measure(&place, options.rounds(*size), &mut summary);
         }
     }
     summary.print();
     goals::print(&summary);
-    overhead::measure(folder.path(), &options);
+    println!("\n{:.1} minutes", options.elapsed().as_secs_f64() / 60.0);
+}
+
+/// Every level of one input, those that take minutes or the others.
+fn measure(kind: &Kind, size: usize, is_slow: bool, options: &Options, folder: &Path, summary: &mut Summary) {
+    let levels = |levels: &[i32]| -> Vec<i32> {
+        levels.iter().copied().filter(|level| options.takes(size, *level, is_slow)).collect()
+    };
+    let (zstd, gzip) = (levels(&options.levels), levels(&options.gzip_levels));
+    if is_slow && zstd.is_empty() && gzip.is_empty() {
+        return;
+    }
+    if options.is_over() {
+        println!("{}, {size} bytes: LEFT OUT, the time is over\n", kind.name);
+        return;
+    }
+    let input = folder.join("input");
+    std::fs::write(&input, kind.bytes(size)).expect("written");
+    let place = cell::Place { folder, input: &input, kind: kind.name, size };
+    for (sides, levels) in [(sides::ZSTD, zstd), (sides::GZIP, gzip)] {
+        for level in levels {
+            match options.is_over() {
+                true => println!("{}, {size} bytes, level {level}: LEFT OUT, the time is over\n", kind.name),
+                false => cell::measure(&place, level, sides, options, summary),
+            }
+        }
+    }
+    if !is_slow && !options.is_over() {
+        readers::measure(&place, options, summary);
+    }
 }

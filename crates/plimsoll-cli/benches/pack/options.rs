@@ -1,4 +1,6 @@
-//! Which cells of the table are measured, and in how many rounds.
+//! Which cells of the table are measured, in how many rounds, and until when.
+
+use std::time::{Duration, Instant};
 
 use crate::corpus::{KINDS, Kind};
 
@@ -12,6 +14,9 @@ pub(crate) struct Options {
     pub(crate) gzip_levels: Vec<i32>,
     rounds: Option<usize>,
     all: bool,
+    begun: Instant,
+    /// No cell and no further round of one is begun after that.
+    at_most: Duration,
 }
 
 impl Options {
@@ -34,6 +39,8 @@ impl Options {
             gzip_levels: levels("--gzip-levels", "6", "1,6,9"),
             rounds: value("--rounds").map(|text| number(text).max(1)),
             all: has("--all"),
+            begun: Instant::now(),
+            at_most: value("--minutes").map_or(Duration::MAX, |text| Duration::from_secs(60 * number(text) as u64)),
         }
     }
 
@@ -41,19 +48,32 @@ impl Options {
         KINDS.iter().filter(|kind| self.kinds.iter().any(|name| name == kind.name))
     }
 
-    /// Whether a cell is measured.
-    pub(crate) fn takes(&self, size: usize, level: i32) -> bool {
-        self.all || size < LARGE || level < 19
+    /// Whether a cell is measured, among those that take minutes or among the others.
+    pub(crate) fn takes(&self, size: usize, level: i32, among_slow: bool) -> bool {
+        let is_slow = size >= LARGE && level >= 19;
+        is_slow == among_slow && (self.all || !is_slow)
     }
 
-    /// The shorter a run, the more of it is chance.
-    pub(crate) fn rounds(&self, size: usize) -> usize {
-        self.rounds.unwrap_or(match size {
-            0..=65_536 => 15,
-            65_537..=4_194_304 => 7,
-            4_194_305..LARGE => 3,
+    /// How long it has been going on.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Whether the time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.elapsed() >= self.at_most
+    }
+
+    /// The rounds of a cell, at least one of them. The shorter a run, the more of it is chance.
+    pub(crate) fn rounds(&self, size: usize, level: i32) -> impl Iterator<Item = usize> {
+        let most = self.rounds.unwrap_or(match (size, level) {
+            (..=65_536, _) => 15,
+            (..=4_194_304, ..9) => 7,
+            (..=4_194_304, _) => 3,
+            (..LARGE, ..9) => 3,
             _ => 1,
-        })
+        });
+        (0..most).take_while(move |round| *round == 0 || !self.is_over())
     }
 }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use crate::cell::{Place, is_same};
+use crate::options::Options;
 use crate::process::{self, Measured};
 use crate::sides::{OURS, READERS, Side};
 use crate::summary::{Cell, Summary, What};
 
-pub(crate) fn measure(place: &Place<'_>, rounds: usize, summary: &mut Summary) {
+pub(crate) fn measure(place: &Place<'_>, options: &Options, summary: &mut Summary) {
     println!("{}, {} bytes, unpacked by us and by the stock tool", place.kind, place.size);
     println!(
         "  {:<14} {:<10} {:>14} {:>10} {:>14} {:>10}",
@@ -17,7 +18,7 @@ pub(crate) fn measure(place: &Place<'_>, rounds: usize, summary: &mut Summary) {
         let packed = place.folder.join("packed");
         process::measure(maker.pack(place.input, &packed, maker.usual_level));
         let (mut ours, mut theirs) = (None, None);
-        for _ in 0..rounds {
+        for _ in options.rounds(place.size, 1) {
             Measured::best(&mut ours, unpacked(&OURS, &packed, place));
             Measured::best(&mut theirs, unpacked(stock, &packed, place));
         }

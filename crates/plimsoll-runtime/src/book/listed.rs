@@ -46,6 +46,10 @@ impl Device for Listed {
         self.device.memory()
     }
 
+    fn answers_at_once(&self) -> bool {
+        self.device.answers_at_once()
+    }
+
     fn overhead(&self) -> Bytes {
         self.device.overhead()
     }

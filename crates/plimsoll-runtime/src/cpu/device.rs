@@ -64,6 +64,11 @@ impl Device for CpuDevice {
         }
     }
 
+    /// The kernel writes down what it knows; no driver is asked.
+    fn answers_at_once(&self) -> bool {
+        true
+    }
+
     fn open_backend(&self) -> Result<Box<dyn Backend>, Fault> {
         Ok(Box::new(CpuBackend::new(Arc::clone(&self.gauge), self.ceiling)))
     }

@@ -17,6 +17,7 @@ use super::packing;
 use super::stages::Stages;
 use super::unpacking::{self, Wanted};
 use super::watch::PackWatch;
+use crate::intake::Intake;
 
 /// Packs and unpacks files over the devices of an orchestrator.
 ///
@@ -45,6 +46,8 @@ pub struct Packer {
 pub struct PackerOptions {
     /// Where each stage may run.
     pub stages: Stages,
+    /// Input is read on the caller's thread: for files so small that starting another would take longer than reading them.
+    pub reads_here: bool,
 }
 
 /// What is wanted of unpacking.
@@ -93,7 +96,7 @@ impl Packer {
         recipe: &Recipe,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        packing::pack(&self.orchestrator, self.options.stages, recipe, &self.pool, input, output, watch)
+        packing::pack(&self.orchestrator, self.options, recipe, &self.pool, input, output, watch)
     }
 
     /// Unpacks any zstd, gzip or BGZF input.
@@ -109,7 +112,7 @@ impl Packer {
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
         let wanted = Wanted { limit: options.limit, skip: 0, take: u64::MAX };
-        unpacking::unpack(&self.orchestrator, &self.pool, Scanner::new(input, &self.pool), wanted, output, watch)
+        self.unpack_pieces(Scanner::new(input, &self.pool), wanted, output, watch)
     }
 
     /// Unpacks a range of the bytes. Only the frames or members that hold it are read, if the file tells which they are;
@@ -128,7 +131,21 @@ impl Packer {
         let plan = RangePlan::new(&mut input, range)?;
         let wanted = Wanted { limit: options.limit, skip: plan.skip, take: plan.take };
         let scanner = plan.scanner(input, &self.pool)?;
-        unpacking::unpack(&self.orchestrator, &self.pool, scanner, wanted, output, watch)
+        self.unpack_pieces(scanner, wanted, output, watch)
+    }
+
+    fn unpack_pieces<R: Read + Send + 'static>(
+        &self,
+        pieces: Scanner<R>,
+        wanted: Wanted,
+        output: &mut dyn Write,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        let pieces = match self.options.reads_here {
+            true => Intake::here(pieces),
+            false => Intake::start("plimsoll-unpack-in", pieces),
+        };
+        unpacking::unpack(&self.orchestrator, &self.pool, pieces, wanted, output, watch)
     }
 
     /// The orchestrator, for its reports, or other work on the same devices.

@@ -17,8 +17,8 @@ use plimsoll_runtime::{Orchestrator, TaskResult};
 
 use super::blocks::Blocks;
 use super::error::PackError;
-use super::packer::{BYTES_MAX, PackSummary, items_max};
-use super::stages::{self, BlockFlow, Stages};
+use super::packer::{BYTES_MAX, PackSummary, PackerOptions, items_max};
+use super::stages::{self, BlockFlow};
 use super::watch::PackWatch;
 use crate::in_order::InOrder;
 use crate::intake::{Broken, Intake};
@@ -26,17 +26,20 @@ use crate::intake::{Broken, Intake};
 /// Packs everything that the input gives.
 pub(super) fn pack(
     orchestrator: &Orchestrator,
-    stages: Stages,
+    options: PackerOptions,
     recipe: &Recipe,
     pool: &Pool,
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
     watch: &PackWatch,
 ) -> Result<PackSummary, PackError> {
-    let items = items_max(orchestrator);
+    let (items, blocks) = (items_max(orchestrator), Blocks::new(input, recipe.block, pool));
     let mut packing = Packing {
-        flow: stages::open(orchestrator, recipe, stages, pool, items)?,
-        input: Some(Intake::start("plimsoll-pack-in", Blocks::new(input, recipe.block, pool))),
+        flow: stages::open(orchestrator, recipe, options.stages, pool, items)?,
+        input: Some(match options.reads_here {
+            true => Intake::here(blocks),
+            false => Intake::start("plimsoll-pack-in", blocks),
+        }),
         done: InOrder::new(),
         sizes: VecDeque::new(),
         bytes: 0,

@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_blocks::UnpackError;
 use plimsoll_blocks::pool::{Pool, PooledBytes};
-use plimsoll_blocks::scan::{Part, Piece, Scanner, Whole};
+use plimsoll_blocks::scan::{Part, Piece, Whole};
 use plimsoll_blocks::workloads::{PartWork, SMALL_WINDOW, UnpackWork, Unpacked};
 use plimsoll_core::Bytes;
 use plimsoll_runtime::{Held, Orchestrator, Registered, RunError, SubmitError, Task, Ticket};
@@ -33,11 +33,11 @@ pub(super) struct Wanted {
     pub(super) take: u64,
 }
 
-/// Unpacks the pieces of a scanner.
-pub(super) fn unpack<R: Read + Send + 'static>(
+/// Unpacks pieces.
+pub(super) fn unpack(
     orchestrator: &Orchestrator,
     pool: &Pool,
-    pieces: Scanner<R>,
+    pieces: Intake<Piece, UnpackError>,
     wanted: Wanted,
     output: &mut dyn Write,
     watch: &PackWatch,
@@ -47,7 +47,7 @@ pub(super) fn unpack<R: Read + Send + 'static>(
         whole: orchestrator.register(UnpackWork::new(pool)),
         parts: orchestrator.register(PartWork::new(pool)),
         small_parts: orchestrator.register(PartWork::of_small_windows(pool)),
-        input: Some(Intake::start("plimsoll-unpack-in", pieces)),
+        input: Some(pieces),
         waiting: None,
         under_way: VecDeque::new(),
         bytes: 0,

@@ -1,13 +1,14 @@
 //! Every way it ends: a full disk, a reader that leaves, an input that breaks, a stop; in seconds, with the first cause.
 
 use std::io::{self, Cursor, Read, Write};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::ThreadId;
 use std::time::Duration;
 
-use plimsoll::StopSign;
-use plimsoll::pack::{PackError, PackOptions, PackWatch, UnpackOptions};
+use plimsoll::pack::{Format, PackError, PackOptions, PackWatch, Packer, PackerOptions, UnpackOptions};
+use plimsoll::{Orchestrator, StopSign};
 
-use crate::data::{Endless, mixed, pack, packer, unpack};
+use crate::data::{Endless, mixed, of, pack, packer, unpack};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -86,6 +87,47 @@ fn an_input_that_breaks_is_told_after_what_came_before() {
             assert!(cause.contains("on purpose"), "{error}: {cause}");
         }
     }
+}
+
+/// Says where it is read, and breaks if it is to.
+struct Told {
+    bytes: Cursor<Vec<u8>>,
+    on: Arc<Mutex<Vec<ThreadId>>>,
+    panics: bool,
+}
+
+impl Read for Told {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.on.lock().unwrap().push(std::thread::current().id());
+        assert!(!self.panics, "an input that panics");
+        self.bytes.read(into)
+    }
+}
+
+/// A small file is read by the thread that writes: the same bytes, and the same ends.
+#[test]
+fn input_is_read_here_if_that_is_asked_for() {
+    let here = PackerOptions { reads_here: true, ..PackerOptions::default() };
+    let here = Packer::new(Orchestrator::builder().cpu(2).build(), here);
+    let raw = mixed(3_000_000, 91);
+    let recipe = of(Format::Gzip).recipe(None).unwrap();
+    let told = |bytes: &[u8], panics| Told { bytes: Cursor::new(bytes.to_vec()), on: Arc::default(), panics };
+    let (input, mut packed, mut back) = (told(&raw, false), Vec::new(), Vec::new());
+    let read_on = Arc::clone(&input.on);
+    here.pack(input, &mut packed, &recipe, &PackWatch::default()).unwrap();
+    let expected = pack(&packer(1), &of(Format::Gzip), &raw);
+    assert!(packed == expected);
+    let input = told(&packed, false);
+    let unpacked_on = Arc::clone(&input.on);
+    here.unpack(input, &mut back, &UnpackOptions::default(), &PackWatch::default()).unwrap();
+    assert!(back == raw);
+    let me = std::thread::current().id();
+    for on in [read_on, unpacked_on] {
+        let on = on.lock().unwrap();
+        assert!(!on.is_empty() && on.iter().all(|thread| *thread == me));
+    }
+    let broken = here.pack(told(&raw, true), &mut Vec::new(), &recipe, &PackWatch::default()).unwrap_err();
+    assert!(matches!(&broken, PackError::InputPanicked(message) if message.contains("that panics")), "{broken}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll::pack::{Format, Method, PackOptions, PackWatch, Packer, PackerOptions, Stages};
+use plimsoll::pack::{Format, Method, PackOptions, PackWatch, Packer, PackerOptions};
 use plimsoll::{Bytes, Device, Orchestrator};
 use plimsoll_core::rng::Rng;
 use plimsoll_runtime::cpu::CpuDevice;
@@ -21,7 +21,7 @@ fn packer(gpu: &Arc<VirtualDevice>) -> Packer {
     let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(2).build());
     let gpu: Arc<dyn Device> = Arc::<VirtualDevice>::clone(gpu);
     let orchestrator = Orchestrator::builder().devices(vec![cpu, gpu]).build();
-    Packer::new(orchestrator, PackerOptions { stages: Stages::default() })
+    Packer::new(orchestrator, PackerOptions::default())
 }
 
 fn staged(format: Format) -> PackOptions {

@@ -27,7 +27,7 @@ fn devices(threads: usize) -> Vec<Arc<dyn Device>> {
 }
 
 fn on(devices: Vec<Arc<dyn Device>>, stages: Stages) -> Packer {
-    Packer::new(Orchestrator::builder().devices(devices).build(), PackerOptions { stages })
+    Packer::new(Orchestrator::builder().devices(devices).build(), PackerOptions { stages, ..PackerOptions::default() })
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The devices that the work needs, and no more: a small file pays for no GPU, and for no more threads than it has blocks.
+//! What is so small that nobody would notice the memory it takes is not written down for other programs either.
 
 use plimsoll::machine::{GpuUse, Machine, MachineOptions};
 use plimsoll::pack::{Packer, PackerOptions, Recipe, Stages};
@@ -11,8 +12,15 @@ use crate::machine_args::MachineArgs;
 use crate::stop::{Ended, Stop, warn};
 use crate::trace::{self, Trace};
 
-/// Bytes of packed input below which one slot unpacks it.
+/// Bytes of input that is packed by one slot, and read by the thread that writes: it takes a few megabytes.
+const SMALL: u64 = 1 << 20;
+/// The same of packed input.
 const SMALL_PACKED: u64 = 64 << 10;
+
+/// Whether a file is so small that devices, threads and the book would take longer than the work.
+pub(super) fn is_small(length: Option<u64>, is_packed: bool) -> bool {
+    length.is_some_and(|length| length <= if is_packed { SMALL_PACKED } else { SMALL })
+}
 
 /// A packer on its devices.
 pub(super) struct Crew {
@@ -22,6 +30,13 @@ pub(super) struct Crew {
     names: Vec<String>,
     trace: Trace,
     learns: bool,
+}
+
+/// What is to be done, as far as it is known.
+struct Work {
+    with_gpu: bool,
+    blocks: Option<u64>,
+    is_small: bool,
 }
 
 /// What listens to the scheduler.
@@ -41,28 +56,30 @@ impl Crew {
     ) -> Result<Self, Stop> {
         let stages = args.stages();
         let blocks = length.map(|length| length.div_ceil(recipe.block as u64).max(1));
-        Self::open(&args.common, machine, stages, stages.want_gpu(recipe), blocks)
+        let work = Work { with_gpu: stages.want_gpu(recipe), blocks, is_small: is_small(length, false) };
+        Self::open(&args.common, machine, stages, &work)
     }
 
     /// For unpacking.
     pub(super) fn for_unpacking(common: &Common, machine: &MachineArgs, length: Option<u64>) -> Result<Self, Stop> {
-        let blocks = length.filter(|length| *length < SMALL_PACKED).map(|_| 1);
-        Self::open(common, machine, Stages::default(), false, blocks)
+        let is_small = is_small(length, true);
+        let work = Work { with_gpu: false, blocks: is_small.then_some(1), is_small };
+        Self::open(common, machine, Stages::default(), &work)
     }
 
-    fn open(
-        common: &Common,
-        machine: &MachineArgs,
-        stages: Stages,
-        with_gpu: bool,
-        blocks: Option<u64>,
-    ) -> Result<Self, Stop> {
+    fn open(common: &Common, machine: &MachineArgs, stages: Stages, work: &Work) -> Result<Self, Stop> {
         let mut options: MachineOptions = machine.options()?;
+        let &Work { with_gpu, blocks, is_small } = work;
         if !with_gpu {
             options.gpus = GpuUse::None;
+            options.alone |= is_small;
         }
-        let slots = common.jobs.map_or_else(cores, usize::from);
-        options.cpu_slots = Some(blocks.map_or(slots, |blocks| slots.min(blocks.min(1024) as usize)));
+        let slots = || common.jobs.map_or_else(cores, usize::from);
+        options.cpu_slots = Some(match blocks {
+            Some(..=1) => 1,
+            Some(blocks) => slots().min(blocks.min(1024) as usize),
+            None => slots(),
+        });
         let opened = Machine::open(&options);
         opened.problems.iter().for_each(warn);
         let mut described = Orchestrator::builder().devices(opened.devices);
@@ -75,7 +92,7 @@ impl Crew {
             described = described.listener(counters.listener()).listener(telemetry.listener());
         }
         let (described, trace) = trace::start(described, common.trace.as_deref(), &opened.names)?;
-        let packer = Packer::new(described.build(), PackerOptions { stages });
+        let packer = Packer::new(described.build(), PackerOptions { stages, reads_here: is_small });
         let names = opened.names.iter().map(ToString::to_string).collect();
         Ok(Self { packer: Some(packer), heard, names, trace, learns: with_gpu })
     }

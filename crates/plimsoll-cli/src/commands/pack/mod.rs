@@ -40,7 +40,7 @@ pub(crate) fn pack(args: &PackArgs, machine: &MachineArgs) -> Ended {
         return each(&args.common, |place| test(place, &args.common, machine, None));
     }
     let options = args.options()?;
-    let sign = stop::on_signal();
+    let sign = on_signal(&args.common, false)?;
     each(&args.common, |place| {
         let source = place.source()?;
         let recipe = options.recipe(source.length()).map_err(Stop::usage)?;
@@ -80,7 +80,7 @@ pub(crate) fn unpack(args: &UnpackArgs, machine: &MachineArgs) -> Ended {
     if args.test {
         return each(&args.common, |place| test(place, &args.common, machine, args.limit));
     }
-    let sign = stop::on_signal();
+    let sign = on_signal(&args.common, true)?;
     each(&args.common, |place| {
         let source = place.source()?;
         let output = place.unpacked_name(&args.common)?;
@@ -124,6 +124,12 @@ fn through(
         Some(range) => crew.packer().unpack_range(source.into_file(), output, &range.0, &options, watch),
         None => crew.packer().unpack(source.into_file(), output, &options, watch),
     }
+}
+
+/// Ctrl-C ends it in order. What is over in a moment needs no thread for that.
+fn on_signal(common: &Common, are_packed: bool) -> Result<StopSign, Stop> {
+    let are_small = Place::all(common)?.iter().all(|place| crew::is_small(place.length(), are_packed));
+    Ok(if are_small { stop::on_signal_in_a_moment() } else { stop::on_signal() })
 }
 
 /// Unpacks a file to nowhere: is it whole and right?

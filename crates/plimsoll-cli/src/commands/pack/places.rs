@@ -39,6 +39,12 @@ impl Place {
         self.path.as_ref().map_or_else(|| "stdin".to_owned(), |path| path.display().to_string())
     }
 
+    /// Its length, if it is a file.
+    pub(super) fn length(&self) -> Option<u64> {
+        let metadata = fs::metadata(self.path.as_ref()?).ok()?;
+        metadata.is_file().then(|| metadata.len())
+    }
+
     /// Opens it.
     pub(super) fn source(&self) -> Result<Source, Stop> {
         let cannot = |error: io::Error| Stop::failed(format_args!("{} cannot be read: {error}", self.name()));
