@@ -20,7 +20,7 @@ use plimsoll_daemon::size::Size;
 use plimsoll_daemon::truth::scripted::Scripted;
 use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Rung, Say, Sort, State, Urgency};
 
-use crate::fakes::{Fake, Fault, MIB};
+use crate::fakes::MIB;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
