@@ -50,6 +50,9 @@ pub(crate) enum Command {
     #[cfg(all(feature = "serve", unix))]
     Run(Box<share::RunArgs>),
     #[cfg(all(feature = "serve", unix))]
+    #[command(hide = true)]
+    Hold(share::HoldArgs),
+    #[cfg(all(feature = "serve", unix))]
     Who(share::WhoArgs),
     #[cfg(all(feature = "serve", unix))]
     #[command(subcommand)]

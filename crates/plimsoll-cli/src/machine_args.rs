@@ -33,6 +33,7 @@ impl MachineArgs {
             memory_limit: self.memory_limit.clone().unwrap_or(environment.memory_limit),
             cpu_slots: environment.cpu_slots,
             alone: environment.alone,
+            lease: environment.lease,
         })
     }
 

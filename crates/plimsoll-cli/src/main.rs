@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         #[cfg(all(feature = "serve", unix))]
         Command::Run(args) => share::run(args),
         #[cfg(all(feature = "serve", unix))]
+        Command::Hold(args) => share::hold(args),
+        #[cfg(all(feature = "serve", unix))]
         Command::Who(args) => share::who(args),
         #[cfg(all(feature = "serve", unix))]
         Command::Lease(command) => share::lease(command),

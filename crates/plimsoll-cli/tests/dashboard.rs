@@ -38,6 +38,7 @@ impl Daemon {
         let socket = folder.path().join("run/daemon.sock");
         let mut serve = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         serve.args(["serve", "--http", "127.0.0.1:0", "--socket"]).arg(&socket).arg("--truth").arg(&script);
+        serve.env("PLIMSOLL_BOOK", folder.path().join("book"));
         let mut process = serve.stderr(Stdio::piped()).spawn().expect("the daemon starts");
         let mut said = BufReader::new(process.stderr.take().expect("its words"));
         let mut find = |title: &str| {

@@ -100,3 +100,69 @@ fn a_book_that_cannot_be_used_is_a_warning_and_nothing_more() {
     let output = command.env("PLIMSOLL_ALONE", "1").output().expect("started");
     assert!(output.status.success() && !String::from_utf8_lossy(&output.stderr).contains("warning"), "nobody asked");
 }
+
+/// What the software GPU is called in the book: it is there while a run is.
+fn name_in_book(folder: &Path) -> String {
+    let mut child = score(folder, "name").spawn().expect("started");
+    let book = Book::at(folder.join("book"));
+    let mut name = None;
+    while name.is_none() && child.try_wait().expect("ours").is_none() {
+        name = book.entries().expect("read").into_iter().find(|entry| entry.limit.is_some()).map(|entry| entry.device);
+    }
+    child.wait().expect("ours");
+    name.expect("it was in the book")
+}
+
+/// A daemon that shares the same GPU, of which all together may use as much as the runs may.
+fn daemon(folder: &Path, device: &str) -> Child {
+    let script = format!("[[devices]]\nname = 'gpu0'\ncapacity = '1GiB'\nby_process = false\nin_book = '{device}'\n");
+    fs::write(folder.join("truth.toml"), script).expect("written");
+    fs::write(folder.join("serve.toml"), "margin = 1.0\nreserve = '896MiB'\ndiscover = false\n").expect("written");
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    serve.args(["serve", "--http", "off", "--config", "serve.toml", "--truth", "truth.toml", "--socket", "run/s"]);
+    serve.env("PLIMSOLL_BOOK", folder.join("book")).env_remove("PLIMSOLL_ALONE").stderr(Stdio::null());
+    serve.current_dir(folder).spawn().expect("started")
+}
+
+#[test]
+fn two_runs_and_a_lease_of_the_daemon_stay_below_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    picture(&at.join("reference.png"), 0);
+    (0..VARIANTS).for_each(|number| drop(picture(&at.join(format!("{number}.png")), number + 5)));
+    let mut serving = daemon(at, &name_in_book(at));
+    let connect = || plimsoll_daemon::client::Client::connect(&at.join("run/s"));
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while connect().is_err() {
+        assert!(std::time::Instant::now() < end, "the daemon did not come");
+    }
+    let mut lease = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    lease.args(["run", "--vram", "60MiB", "--name", "leased", "--socket", "run/s", "--", "sleep", "2"]);
+    let lease = lease.current_dir(at).spawn().expect("started");
+    let runs = ["first", "second"].map(|name| score(at, name).spawn().expect("started"));
+    let mut all: Vec<Child> = [lease].into_iter().chain(runs).collect();
+    let book = Book::at(at.join("book"));
+    let (mut members, mut was_leased, mut client) =
+        (std::collections::BTreeSet::new(), false, connect().expect("it serves"));
+    while all.iter_mut().any(|child| child.try_wait().expect("ours").is_none()) {
+        let entries = book.entries().expect("it can be read at any time");
+        let together: Bytes = entries.iter().filter(|entry| entry.limit.is_some()).map(|entry| entry.allotted).sum();
+        assert!(together <= LINE, "{together} of {LINE} are allotted: {entries:?}");
+        let state = client.state().expect("it serves");
+        assert!(state.devices[0].promised <= LINE.0, "{:?}", state.devices);
+        was_leased |= state.holders.iter().any(|holder| holder.name == "leased");
+        members.extend(state.holders.iter().filter(|holder| holder.name == "plimsoll").filter_map(|holder| holder.pid));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pids: Vec<u32> = all.iter().skip(1).map(Child::id).collect();
+    assert!(was_leased && pids.iter().all(|pid| members.contains(pid)), "{pids:?} were seen: {members:?}");
+    let mut ended = all.into_iter();
+    assert!(ended.next().expect("the lease").wait().expect("ours").success());
+    for run in ended {
+        for row in rows(run) {
+            assert_eq!(row["ssim2_rung"], "gpu-full", "no fallback by a collision: {row}");
+        }
+    }
+    serving.kill().expect("ours");
+    serving.wait().expect("ours");
+}

@@ -7,12 +7,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use plimsoll::book::Book;
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::client::Client;
 use plimsoll_daemon::engines::keeper::EngineOptions;
 use plimsoll_daemon::server::{ServeOptions, serve};
 use plimsoll_daemon::truth::scripted::Scripted;
-use plimsoll_daemon::wire::{LeaseRequest, Request, Say};
+use plimsoll_daemon::wire::{LeaseRequest, Request};
 
 const CLIENTS: usize = 1_000;
 const GRANTS: usize = 5_000;
@@ -21,17 +22,17 @@ fn main() {
     more_files();
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("truth.toml");
-    std::fs::write(&script, "[[devices]]\nname = 'gpu0'\ncapacity = '100GiB'\n").expect("written");
+    std::fs::write(&script, "[[devices]]\nname = 'gpu0'\ncapacity = '100GiB'\nin_book = 'card'\n").expect("written");
     let socket = folder.path().join("run/serve.sock");
     start(&script, &socket);
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(&socket).expect("it serves")).collect();
     for client in &mut clients {
-        assert!(matches!(client.lease(wants()), Ok(Say::Granted(_))), "there is room");
+        client.hold(wants()).expect("there is room");
     }
     let mut one = Client::connect(&socket).expect("it serves");
     let grants = (0..GRANTS).map(|_| {
         let start = Instant::now();
-        let Ok(Say::Granted(granted)) = one.lease(wants()) else { panic!("there is room") };
+        let granted = one.hold(wants()).expect("there is room");
         let took = start.elapsed();
         one.give_back(granted.lease).expect("it is held");
         took
@@ -61,6 +62,7 @@ fn start(script: &Path, socket: &Path) {
             sources: vec![Box::new(Scripted::new(&script))],
             period: Duration::from_secs(1),
             engines: EngineOptions::default(),
+            book: Some(Book::at(script.with_file_name("book"))),
         };
         serve(options, |_| {}).expect("it serves");
     });

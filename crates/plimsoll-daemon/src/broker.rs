@@ -11,6 +11,7 @@
 //! | `news.rs` | what has the core decided, and who hears of it? |
 //! | `owners.rs` | who is gone, and what becomes of what they held? |
 //! | `readings.rs` | what do drivers say, and who uses more than was promised? |
+//! | `members.rs` | which other programs of the user share the book, and what is left beside them? |
 //! | `engines.rs` | which programs that asked nobody can be asked to give memory back? |
 //! | `adopt.rs` | what is kept of a lease for the next daemon? |
 //! | `show.rs` | how does everything stand, and why? |
@@ -19,6 +20,7 @@ mod adopt;
 mod ask;
 mod engines;
 mod ladder;
+mod members;
 mod news;
 mod owners;
 mod readings;
@@ -181,6 +183,8 @@ struct Device {
     samples: VecDeque<Sample>,
     /// What each lease really uses, as last read; `None` if the source does not say.
     used: Option<BTreeMap<LeaseId, Bytes>>,
+    /// What processes of members of the book use, as last read.
+    used_by_members: BTreeMap<u32, Bytes>,
     /// Programs without a lease, as last read.
     strangers: Vec<readings::Stranger>,
 }
@@ -197,6 +201,7 @@ pub struct Broker {
     returning: BTreeMap<GrantId, (LeaseId, Lease)>,
     /// Leases of an earlier daemon whose devices no driver has told of yet.
     unadopted: Vec<StoredLease>,
+    members: members::Members,
     next_lease: u64,
     events: VecDeque<Event>,
     next_event: u64,
@@ -222,6 +227,7 @@ impl Broker {
             by_grant: BTreeMap::new(),
             returning: BTreeMap::new(),
             unadopted: Vec::new(),
+            members: members::Members::default(),
             next_lease: next_lease.max(1),
             events: VecDeque::new(),
             next_event: next_event.max(1),

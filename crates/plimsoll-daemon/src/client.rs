@@ -150,6 +150,24 @@ impl Client {
         }
     }
 
+    /// Asks for a lease and waits until it is given, as long as its request says.
+    ///
+    /// # Errors
+    /// It is refused, or the daemon has gone.
+    pub fn hold(&mut self, request: LeaseRequest) -> Result<Granted, ClientError> {
+        let lease = match self.lease(request)? {
+            Say::Granted(granted) => return Ok(granted),
+            Say::Queued(queued) => queued.lease,
+            Say::Refused { why, .. } => return Err(ClientError::Refused(why)),
+            other => return Err(ClientError::Nonsense(format!("{other:?}"))),
+        };
+        loop {
+            if let Some(granted) = self.wait_for(lease, None)? {
+                return Ok(granted);
+            }
+        }
+    }
+
     /// Gives a lease back.
     ///
     /// # Errors

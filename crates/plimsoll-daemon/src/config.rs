@@ -8,6 +8,8 @@
 //! http = "127.0.0.1:7878"
 //! [devices.gpu1]
 //! reserve = "0"
+//! [card."0000:03:00.0"]        # i915 does not say what a card has: lspci shows where it is
+//! capacity = "16GiB"
 //! ```
 //!
 //! Engines and gates are in `docs/engines.md`.
@@ -42,6 +44,9 @@ pub struct Config {
     pub margin: Option<Share>,
     /// A script that says what devices have, instead of their drivers.
     pub truth: Option<PathBuf>,
+    /// What cards have whose drivers do not say it, by their place on the bus.
+    #[serde(default, rename = "card")]
+    pub cards: BTreeMap<String, CardConfig>,
     /// Devices that are not as the others.
     #[serde(default)]
     pub devices: BTreeMap<String, DeviceConfig>,
@@ -65,6 +70,7 @@ impl Default for Config {
             reserve: None,
             margin: None,
             truth: None,
+            cards: BTreeMap::new(),
             devices: BTreeMap::new(),
             engines: Vec::new(),
             gates: Vec::new(),
@@ -83,6 +89,14 @@ fn yes() -> bool {
 pub struct DeviceConfig {
     /// What of it is left to the desktop.
     pub reserve: Option<Size>,
+}
+
+/// One card.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CardConfig {
+    /// All its memory.
+    pub capacity: Size,
 }
 
 /// A share from 0 to 1.
@@ -112,6 +126,11 @@ pub struct ConfigError {
 }
 
 impl Config {
+    /// What cards have by their owner's word.
+    pub fn capacities(&self) -> BTreeMap<String, plimsoll_core::Bytes> {
+        self.cards.iter().map(|(bus, card)| (bus.clone(), card.capacity.0)).collect()
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -165,6 +184,12 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_says_what_a_card_has() {
+        let config = read("[card.'0000:03:00.0']\ncapacity = '16GiB'\n").unwrap();
+        assert_eq!(config.capacities(), BTreeMap::from([("0000:03:00.0".to_owned(), Bytes::gib(16))]));
+    }
+
+    #[test]
     fn what_cannot_be_meant_is_shown() {
         for (text, named) in [
             ("polcy = 'fixed'", "polcy"),
@@ -174,6 +199,7 @@ mod tests {
             ("reserve = -1", "not negative"),
             ("[devices.gpu0]\nline = 1", "line"),
             ("http = 'here'", "http"),
+            ("[card.a]\nsize = 1", "size"),
             ("=", "1"),
         ] {
             let error = read(text).unwrap_err();

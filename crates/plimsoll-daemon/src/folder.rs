@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// The name of the socket if nobody says another.
 const SOCKET: &str = "serve.sock";
+/// Who has it is the daemon here. The book of the user's programs may lie in the same folder, with a lock of its own.
+const LOCK: &str = "serve.lock";
 
 /// Why a folder will not do.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +77,7 @@ impl Folder {
         if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o077 != 0 {
             return Err(FolderError::Open { path: path.to_owned() });
         }
-        let lock = private().write(true).create(true).truncate(false).open(path.join("lock")).map_err(unusable)?;
+        let lock = private().write(true).create(true).truncate(false).open(path.join(LOCK)).map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(FolderError::Taken { path: path.to_owned() }),

@@ -5,6 +5,7 @@
 //!
 //! | file | what it owns |
 //! |---|---|
+//! | `book.rs` | the daemon as a member of the book |
 //! | `actor.rs` | the task that owns the broker |
 //! | `socket.rs` | the Unix socket: lines in, lines out |
 //! | `http.rs` | loopback HTTP: routes and answers |
@@ -15,6 +16,7 @@
 //! | `openapi.rs` | the description of the routes |
 
 mod actor;
+mod book;
 mod guard;
 mod http;
 mod metrics;
@@ -29,6 +31,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use plimsoll::book::Book;
 use plimsoll_core::{Moment, Nanos};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
@@ -66,6 +69,8 @@ pub struct ServeOptions {
     pub period: Duration,
     /// Engines that give memory back, and gates before them.
     pub engines: EngineOptions,
+    /// The book in which other programs of the user say what they may promise; none if the daemon promises alone.
+    pub book: Option<Book>,
 }
 
 impl std::fmt::Debug for ServeOptions {
@@ -160,6 +165,9 @@ async fn run(options: ServeOptions, on_ready: impl FnOnce(&Ready)) -> Result<(),
     let (asks, asked) = mpsc::channel(QUEUE);
     let handle = Handle::new(asks);
     let keepers = keeper::start(&handle, options.engines, Some(folder.file("engines.json"))).await?;
+    if let Some(book) = &options.book {
+        actor.join_book(book::start(handle.clone(), book).map_err(failed("start a thread for the book"))?);
+    }
     let ready = Ready {
         socket: options.socket.clone(),
         gates: keepers.gates.iter().map(|(address, engine, _)| (*address, engine.clone())).collect(),

@@ -4,7 +4,7 @@
 //!
 //! | file | source |
 //! |---|---|
-//! | `drm.rs` | amdgpu and xe: sysfs and the `fdinfo` of each process |
+//! | `drm.rs` | amdgpu, xe and i915: sysfs and the `fdinfo` of each process |
 //! | `ram.rs` | the system's memory, as the device `cpu` |
 //! | `nvidia.rs` | NVML |
 //! | `scripted.rs` | a file that is read again each time, for machines without a GPU and for tests |
@@ -17,6 +17,7 @@ pub mod ram;
 pub mod reader;
 pub mod scripted;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::{Bytes, DeviceKind};
@@ -38,6 +39,8 @@ pub struct DeviceTruth {
     pub processes: Option<Vec<ProcessUse>>,
     /// Where the figures come from.
     pub source: String,
+    /// What it is called in the book that the user's programs share; `None` if it is not in it.
+    pub in_book: Option<String>,
     /// Set for programs that are to use this device and no other.
     pub environment: Vec<(String, String)>,
 }
@@ -86,15 +89,16 @@ pub trait Truth: Send {
     fn read(&mut self) -> Result<Vec<DeviceTruth>, TruthError>;
 }
 
-/// Every source that this machine has.
-pub fn sources() -> Vec<Box<dyn Truth>> {
+/// Every source that this machine has. What a card has although its driver does not say so is in `said`, by the card's place
+/// on the bus.
+pub fn sources(said: &BTreeMap<String, Bytes>) -> Vec<Box<dyn Truth>> {
     let mut sources: Vec<Box<dyn Truth>> = Vec::new();
     let mut gpus = 0;
     #[cfg(feature = "gpu")]
     if let Some(nvidia) = nvidia::Nvidia::find(&mut gpus) {
         sources.push(Box::new(nvidia));
     }
-    if let Some(drm) = drm::Drm::find(Path::new("/sys"), Path::new("/proc"), &mut gpus) {
+    if let Some(drm) = drm::Drm::find(Path::new("/sys"), Path::new("/proc"), &mut gpus, said) {
         sources.push(Box::new(drm));
     }
     sources.push(Box::new(ram::Ram::new(Path::new("/proc"))));

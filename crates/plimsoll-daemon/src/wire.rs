@@ -140,6 +140,9 @@ pub enum Request {
         lease: LeaseId,
         /// Its process.
         pid: u32,
+        /// What came with it in [`Granted`]: for a process that was given it by whoever holds the lease.
+        #[serde(default)]
+        secret: Option<String>,
     },
     /// A lease that another connection was given, after that one or the daemon has gone.
     Claim {
@@ -291,6 +294,9 @@ pub struct Granted {
     /// Set for the programs that are to use them, for example `CUDA_VISIBLE_DEVICES`.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
+    /// What those devices are called in the book that the user's programs share.
+    #[serde(default)]
+    pub places: Vec<String>,
     /// What a new connection claims the lease with.
     #[serde(default)]
     pub secret: String,
@@ -338,7 +344,7 @@ pub struct State {
     pub devices: Vec<DeviceState>,
     /// Who holds what, leases first, then engines, then processes of ours that share the book, then strangers.
     pub holders: Vec<Holder>,
-    /// Who waits, first to be given first.
+    /// Who waits, first to be given first; then members of the book that want more.
     pub queue: Vec<Waiting>,
     /// What is wrong, for people.
     #[serde(default)]
@@ -356,8 +362,11 @@ pub struct DeviceState {
     pub capacity: u64,
     /// What may be promised now.
     pub line: u64,
-    /// What is promised.
+    /// What is promised, to leases and to members of the book.
     pub promised: u64,
+    /// What of that other programs of the user may promise, by the book that they share.
+    #[serde(default)]
+    pub members: u64,
     /// What the driver says is in use, by whomever.
     pub used: u64,
     /// What of that belongs to programs without a lease.
@@ -534,7 +543,8 @@ mod tests {
             Request::Stepped { lease, rung: 1 },
             Request::Rise { lease, rung: 0 },
             Request::Return { lease },
-            Request::Attach { lease, pid: 9 },
+            Request::Attach { lease, pid: 9, secret: None },
+            Request::Attach { lease, pid: 9, secret: Some("s".into()) },
             Request::Claim { lease, secret: "s".into() },
             Request::Heartbeat { lease },
             Request::SetPriority { lease, priority: Urgency::High },

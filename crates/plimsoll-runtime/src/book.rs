@@ -11,9 +11,11 @@
 //! | `lock.rs` | who may change it |
 //! | `process.rs` | whether a member still lives |
 //! | `bell.rs` | how one member wakes another |
+//! | `desk.rs` | how whoever promises bytes keeps its entries |
 //! | `listed.rs` | devices whose bytes are in the book |
 
 mod bell;
+mod desk;
 mod folder;
 mod listed;
 mod lock;
@@ -31,6 +33,7 @@ use plimsoll_core::{Bytes, Moment};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bell::Bell;
+pub use desk::{Desks, Promiser, Seen};
 pub use listed::{Listed, Place};
 pub use page::{BYTES_MAX, ENTRIES_MAX};
 pub(crate) use process::own_start;
@@ -43,6 +46,9 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(1);
 pub const BOOK: &str = "PLIMSOLL_BOOK";
 /// `1` keeps a program out of the book: it promises what it finds free, whatever others are about to take.
 pub const ALONE: &str = "PLIMSOLL_ALONE";
+
+/// What the system's memory is called in the book.
+pub const MEMORY: &str = "memory";
 
 /// One member of the book: an orchestrator, or whoever else promises bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -332,8 +338,30 @@ impl Member {
         self.bell.wait(at_most);
     }
 
+    /// What wakes it from within this process.
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.bell))
+    }
+
     pub(crate) fn bell(&self) -> &Arc<Bell> {
         &self.bell
+    }
+}
+
+/// Wakes a member from within its process.
+#[derive(Clone)]
+pub struct Waker(Arc<Bell>);
+
+impl Waker {
+    /// Ends its sleep, or the next one if it is awake.
+    pub fn wake(&self) {
+        self.0.ring();
+    }
+}
+
+impl fmt::Debug for Waker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Waker")
     }
 }
 

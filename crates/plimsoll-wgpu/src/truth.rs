@@ -17,6 +17,8 @@ pub struct CardMemory {
     pub name: String,
     /// What programs select it by, whatever the order they count in.
     pub uuid: String,
+    /// Its place on the bus, as every other part of this program writes it: `0000:03:00.0`.
+    pub bus: String,
     /// All its memory.
     pub capacity: Bytes,
     /// What is free, counting everybody.
@@ -41,10 +43,20 @@ fn read(device: &Device<'_>) -> Result<CardMemory, NvmlError> {
     Ok(CardMemory {
         name: device.name()?,
         uuid: device.uuid()?,
+        bus: short(&device.pci_info()?.bus_id),
         capacity: Bytes(memory.total),
         free: Bytes(memory.free),
         processes: processes(device),
     })
+}
+
+/// NVML counts domains with eight digits, everybody else with four.
+fn short(bus: &str) -> String {
+    let bus = bus.to_ascii_lowercase();
+    match bus.split_once(':') {
+        Some((domain, rest)) if domain.len() == 8 && domain.starts_with("0000") => format!("{}:{rest}", &domain[4..]),
+        _ => bus,
+    }
 }
 
 /// A process that computes and draws is in both lists, with the same figure.
@@ -62,6 +74,14 @@ fn processes(device: &Device<'_>) -> Option<Vec<(u32, Bytes)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_on_the_bus_is_written_as_elsewhere() {
+        assert_eq!(short("00000000:0A:00.0"), "0000:0a:00.0");
+        assert_eq!(short("0000:01:00.0"), "0000:01:00.0");
+        assert_eq!(short("00010000:01:00.0"), "00010000:01:00.0", "a domain that needs more digits keeps them");
+        assert_eq!(short(""), "");
+    }
 
     #[test]
     fn a_machine_without_the_driver_has_no_such_cards() {

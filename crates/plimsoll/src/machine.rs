@@ -10,8 +10,8 @@ mod options;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_core::{DeviceSet, Fault};
-use plimsoll_runtime::book::{Book, Listed as InBook, Place};
+use plimsoll_core::{Bytes, DeviceSet, Fault};
+use plimsoll_runtime::book::{self, Book, Listed as InBook, Place};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::{Device, DeviceFacts, Nature};
 
@@ -23,7 +23,10 @@ pub use plimsoll_wgpu::truth;
 
 pub use memory_limit::{MemoryLimit, ParseMemoryLimitError};
 pub use name::{DeviceName, ParseDeviceNameError};
-pub use options::{ALONE, GpuUse, MEMORY_LIMIT, MachineOptions, NO_GPU, SOFTWARE_GPU, SettingError};
+pub use options::{
+    ALONE, GpuUse, LEASE, LEASE_BYTES, LEASE_PLACES, MEMORY_LIMIT, MachineOptions, NO_GPU, OnLease, SOFTWARE_GPU,
+    SettingError,
+};
 
 /// The devices to work with.
 ///
@@ -146,10 +149,14 @@ struct Part {
 
 impl Part {
     /// The same device, its memory shared with other programs.
-    fn shared_by(self, book: Option<&Book>, parts: u16) -> Self {
+    fn shared_by(self, book: Option<&Book>, parts: u16, lease: Option<&OnLease>) -> Self {
         let Some(book) = book else { return self };
         let device = name_in_book(self.name, self.device.facts(), parts);
-        Self { device: Arc::new(InBook::new(self.device, Place { book: book.clone(), device })), ..self }
+        let (device, limit) = within_lease(device, lease);
+        Self {
+            device: Arc::new(InBook::new(self.device, Place { book: book.clone(), device }).with_limit(limit)),
+            ..self
+        }
     }
 
     fn listed(self) -> Listed {
@@ -203,7 +210,7 @@ impl Plan {
         let cards = self.cards.iter().filter(|card| wanted(card));
         let parts = std::iter::once(open_cpu(options)).chain(cards.flat_map(|card| card.open(self.parts, options)));
         let book = (!options.alone).then(Book::of_user);
-        parts.map(|part| part.shared_by(book.as_ref(), self.parts)).collect()
+        parts.map(|part| part.shared_by(book.as_ref(), self.parts, options.lease.as_ref())).collect()
     }
 }
 
@@ -220,11 +227,19 @@ fn wants_software(options: &MachineOptions, mut found: impl Iterator<Item = Natu
 fn name_in_book(name: DeviceName, facts: &DeviceFacts, parts: u16) -> String {
     let card = if facts.bus.is_empty() { &facts.key } else { &facts.bus };
     match name {
-        DeviceName::Cpu => "memory".to_owned(),
+        DeviceName::Cpu => book::MEMORY.to_owned(),
         DeviceName::Gpu(number) if parts > 1 => format!("{card} {}/{parts} of gpu{}", number % parts, number / parts),
         // Equal cards whose place nobody knows are told apart by their number.
         DeviceName::Gpu(number) if facts.bus.is_empty() => format!("{card} gpu{number}"),
         DeviceName::Gpu(_) => card.clone(),
+    }
+}
+
+/// What a lease promises is in the book already, by the daemon that gave it: those who run on it share that, and no more.
+fn within_lease(device: String, lease: Option<&OnLease>) -> (String, Option<Bytes>) {
+    match lease.filter(|lease| lease.places.contains(&device)) {
+        Some(lease) => (format!("lease {} on {device}", lease.id), Some(lease.bytes)),
+        None => (device, None),
     }
 }
 
@@ -250,8 +265,6 @@ impl Card {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Bytes;
-
     use super::*;
 
     #[test]
@@ -266,6 +279,22 @@ mod tests {
         assert!(wants(GpuUse::Hardware, 2, &[Software]));
         assert!(!wants(GpuUse::Hardware, 2, &[Hardware, Software]));
         assert!(!wants(GpuUse::None, 2, &[Software]));
+    }
+
+    #[test]
+    fn what_a_lease_promises_is_shared_by_those_who_run_on_it() {
+        let lease = OnLease { id: 7, bytes: Bytes::gib(2), places: vec!["0000:03:00.0".to_owned()] };
+        let within = |device: &str| within_lease(device.to_owned(), Some(&lease));
+        assert_eq!(within("0000:03:00.0"), ("lease 7 on 0000:03:00.0".to_owned(), Some(Bytes::gib(2))));
+        assert_eq!(within("0000:04:00.0"), ("0000:04:00.0".to_owned(), None), "another device is as it was");
+        let options = MachineOptions {
+            gpus: GpuUse::None,
+            lease: Some(OnLease { places: vec![book::MEMORY.to_owned()], ..lease }),
+            ..MachineOptions::default()
+        };
+        let machine = Machine::open(&options);
+        assert_eq!(machine.devices[0].memory().limit, Some(Bytes::gib(2)));
+        assert_eq!(machine.devices[0].book().map(|place| place.device.as_str()), Some("lease 7 on memory"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ struct Shared {
 impl Shared {
     fn new() -> Self {
         let folder = Folder::new();
-        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '1000MiB'\nuses_folder = 'uses'\n";
+        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '1000MiB'\nin_book = 'card'\nuses_folder = 'uses'\n";
         folder.write("truth.toml", script.as_bytes());
         fs::create_dir(folder.at("uses")).unwrap();
         let daemon = Self::start(&folder);
@@ -31,6 +31,7 @@ impl Shared {
     fn start(folder: &Folder) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(["serve", "--truth", "truth.toml", "--http", "off", "--socket", "run/serve.sock"]);
+        command.env("PLIMSOLL_BOOK", folder.at("book")).env_remove("PLIMSOLL_ALONE");
         command.current_dir(folder.0.path()).stderr(Stdio::null()).spawn().unwrap()
     }
 
@@ -206,4 +207,80 @@ fn wrong_settings_are_shown_with_their_place() {
     );
     let open = folder.shell("plimsoll serve --http 0.0.0.0:0 --socket run/s");
     assert!(open.status.code() == Some(1) && stderr(&open).contains("127.0.0.1"), "{}", stderr(&open));
+}
+
+/// Whenever `plimsoll run` is killed: either its command does not run, or it has a lease as long as it does.
+#[test]
+fn no_command_runs_without_its_lease_whenever_run_is_killed() {
+    let shared = Shared::new();
+    let mut started = 0;
+    for round in 0..40 {
+        let command = format!("echo $$ > pid-{round}.new; mv pid-{round}.new pid-{round}; exec sleep 60");
+        let mut run = shared.spawn(&["--vram", "20MiB", "--", "sh", "-c", &command]);
+        std::thread::sleep(Duration::from_millis(round));
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+    // Whatever was under way then has come to its end or to its lease.
+    std::thread::sleep(Duration::from_secs(2));
+    shared.until("right books", |shared| {
+        let state = shared.state().unwrap_or_default();
+        let holders = state["holders"].as_array().cloned().unwrap_or_default();
+        let with_lease: Vec<u64> = holders.iter().filter_map(|holder| holder["pid"].as_u64()).collect();
+        let running = pids(shared);
+        running.iter().all(|pid| with_lease.contains(pid)) && with_lease.iter().all(|pid| running.contains(pid))
+    });
+    for pid in pids(&shared) {
+        started += 1;
+        shared.works(&format!("kill -9 {pid}"));
+    }
+    assert!(started > 0 && started < 40, "{started} of 40 commands ran: the kills came at all moments");
+    shared.until("an empty book", |shared| shared.holders() == 0);
+}
+
+fn pids(shared: &Shared) -> Vec<u64> {
+    let named = shared.folder.names().into_iter().filter(|name| name.starts_with("pid-") && !name.ends_with(".new"));
+    named.map(|name| String::from_utf8(shared.folder.read(&name)).unwrap().trim().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_command_is_not_started_on_a_lease_that_is_over() {
+    let shared = Shared::new();
+    let held = shared.shell("PLIMSOLL_LEASE_SECRET=guess plimsoll hold --lease 1 -- touch ran");
+    assert!(held.status.code() == Some(1) && stderr(&held).contains("no lease 1"), "{}", stderr(&held));
+    let mut run = shared.spawn(&["--vram", "10MiB", "--", "sh", "-c", "env > seen; sleep 60"]);
+    shared.until("its lease", |shared| shared.holders() == 1);
+    let held = shared.shell("PLIMSOLL_LEASE_SECRET=guess plimsoll hold --lease 1 -- touch ran");
+    assert!(held.status.code() == Some(1) && stderr(&held).contains("not the secret"), "{}", stderr(&held));
+    let unset = shared.shell("plimsoll hold --lease 1 -- touch ran");
+    assert!(unset.status.code() == Some(2) && stderr(&unset).contains("plimsoll run"), "{}", stderr(&unset));
+    assert!(!shared.folder.at("ran").exists());
+    shared.until("what it sees", |shared| shared.folder.at("seen").metadata().is_ok_and(|seen| seen.len() > 0));
+    let seen = String::from_utf8(shared.folder.read("seen")).unwrap();
+    assert!(seen.contains("PLIMSOLL_LEASE=1") && !seen.contains("SECRET"), "{seen}");
+    shared.works(&format!("kill -TERM {}", run.id()));
+    let _ = run.wait();
+}
+
+/// Both lie in the user's runtime folder unless somebody says otherwise, and each has its lock.
+#[test]
+fn a_daemon_and_the_book_share_a_folder() {
+    let folder = Folder::new();
+    folder.write("truth.toml", b"[[devices]]\nname = 'gpu0'\ncapacity = '1000MiB'\n");
+    fs::create_dir(folder.at("runtime")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(["serve", "--truth", "truth.toml", "--http", "off"]).current_dir(folder.0.path());
+    for own in ["PLIMSOLL_BOOK", "PLIMSOLL_ALONE", "PLIMSOLL_SOCKET"] {
+        command.env_remove(own);
+    }
+    let daemon = command.env("XDG_RUNTIME_DIR", folder.at("runtime")).stderr(Stdio::null()).spawn().unwrap();
+    let _shared = Shared { folder: Folder::new(), daemon };
+    let line = "export XDG_RUNTIME_DIR=$PWD/runtime; unset PLIMSOLL_ALONE PLIMSOLL_BOOK PLIMSOLL_SOCKET; ";
+    let end = Instant::now() + Duration::from_secs(60);
+    while !folder.shell(&format!("{line} plimsoll who")).status.success() {
+        assert!(Instant::now() < end, "the daemon did not come");
+    }
+    folder.write("small.ppm", &[b"P6 8 8 255\n".as_slice(), &[9; 192]].concat());
+    let scored = folder.works(&format!("{line} plimsoll score --no-gpu -m psnr small.ppm small.ppm"));
+    assert!(!stderr(&scored).contains("warning"), "{}", stderr(&scored));
 }

@@ -41,6 +41,16 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// These bytes are in use already, whoever was asked: they count as allotted, so that others hear of them.
+    pub(super) fn allot_what_is_there(&mut self, portions: &[(DeviceId, Bytes)]) {
+        for &(device, bytes) in portions {
+            let needed = self.ledger.promised(device) + bytes;
+            if self.ledger.allotment(device).is_some_and(|allotment| allotment < needed) {
+                self.ledger.set_allotment(device, Some(needed));
+            }
+        }
+    }
+
     /// The allotment of a device with which the next task, grant or session that does not fit would, and how urgent that
     /// is; `None` if nothing waits for it, or more allotment would not help.
     pub fn wanted_allotment(&self, device: DeviceId) -> Option<(Bytes, Priority)> {

@@ -7,6 +7,7 @@ use plimsoll_core::{
     GrantError, GrantId, GrantKind, GrantOwner, GrantSpec, Moment, Nanos, Priority, Quality, StepError,
 };
 
+use super::members::ALLOTTED_WITHIN_MS;
 use super::{About, Broker, ClientId, Lease, Owner, TTL_MAX, TTL_MIN};
 use crate::process::Process;
 use crate::wire::{Granted, Kind, LeaseId, LeaseRequest, PROTOCOL, Queued, Request, Say, Urgency};
@@ -34,7 +35,7 @@ impl Broker {
             Request::Stepped { lease, rung } => self.stepped(now, asker, lease, rung),
             Request::Rise { lease, rung } => self.rise(now, asker, lease, rung),
             Request::Return { lease } => return self.release(now, asker, lease),
-            Request::Attach { lease, pid } => self.attach(asker, lease, process, pid),
+            Request::Attach { lease, pid, secret } => self.attach(asker, lease, process, pid, secret.as_deref()),
             Request::Claim { lease, secret } => self.claim(now, asker, lease, &secret),
             Request::Heartbeat { lease } => self.heartbeat(now, lease),
             Request::SetPriority { lease, priority } => self.set_priority(now, lease, priority),
@@ -73,7 +74,10 @@ impl Broker {
         };
         let id = LeaseId(self.next_lease);
         let program = process.map_or_else(|| unknown_program(id), |process| u64::from(process.pid));
-        let spec = spec(&request, ladder, program);
+        let mut spec = spec(&request, ladder, program);
+        if self.is_in_book() {
+            spec.patience = spec.patience.max(Nanos::millis(ALLOTTED_WITHIN_MS));
+        }
         let asked = self.scheduler.request(now, spec);
         let grant = match asked {
             Ok(grant) => grant,
@@ -181,6 +185,7 @@ impl Broker {
             quality: asked.quality,
             devices: names.collect(),
             environment: self.environment(&offer.devices),
+            places: self.places(&offer.devices),
             secret: lease.secret.clone(),
         })
     }
@@ -263,8 +268,19 @@ impl Broker {
         answer.unwrap_or_else(|message| Say::Error { message })
     }
 
-    fn attach(&mut self, asker: &Asker, id: LeaseId, process: Option<Process>, pid: u32) -> Result<Say, String> {
-        let grant = self.own(asker, id)?.grant;
+    /// Its process is its holder from now on. Whoever knows its secret was given it by its owner, and may say so too.
+    fn attach(
+        &mut self,
+        asker: &Asker,
+        id: LeaseId,
+        process: Option<Process>,
+        pid: u32,
+        secret: Option<&str>,
+    ) -> Result<Say, String> {
+        let grant = match secret {
+            Some(secret) => self.with_secret(id, secret)?.grant,
+            None => self.own(asker, id)?.grant,
+        };
         let process = process.filter(|process| process.pid == pid);
         let process = process.ok_or_else(|| format!("process {pid} does not run, or belongs to another user"))?;
         self.scheduler.hand_over(grant, u64::from(pid));
@@ -279,13 +295,17 @@ impl Broker {
         let Asker::Client(client) = asker else {
             return Err("only a connection claims a lease; over HTTP its heartbeat keeps it".to_owned());
         };
-        let lease = self.leases.get_mut(&id).ok_or_else(|| unknown(id))?;
-        if lease.secret.is_empty() || !same(lease.secret.as_bytes(), secret.as_bytes()) {
-            return Err(format!("that is not the secret of lease {}", id.0));
-        }
-        lease.owner = Owner::Client(*client);
+        self.with_secret(id, secret)?.owner = Owner::Client(*client);
         self.changed.insert(id);
         self.status(now, id).ok_or_else(|| unknown(id))
+    }
+
+    fn with_secret(&mut self, id: LeaseId, secret: &str) -> Result<&mut Lease, String> {
+        let lease = self.leases.get_mut(&id).ok_or_else(|| unknown(id))?;
+        match !lease.secret.is_empty() && same(lease.secret.as_bytes(), secret.as_bytes()) {
+            true => Ok(lease),
+            false => Err(format!("that is not the secret of lease {}", id.0)),
+        }
     }
 
     fn heartbeat(&mut self, now: Moment, id: LeaseId) -> Result<Say, String> {

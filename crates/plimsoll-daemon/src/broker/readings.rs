@@ -10,7 +10,7 @@ use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantOwner, Moment};
 
 use super::{About, Broker, Device, Lease, SAMPLES_MAX};
 use crate::truth::{DeviceTruth, ProcessUse};
-use crate::wire::{LeaseId, Sample, Say};
+use crate::wire::{DeviceState, LeaseId, Sample, Say};
 
 /// Programs without a lease that are shown of one device: the largest.
 const STRANGERS_MAX: usize = 16;
@@ -32,6 +32,7 @@ pub(super) struct Stranger {
 /// What each process that has a lease uses of a device, and who else is there.
 struct Attributed {
     programs: BTreeMap<u32, Bytes>,
+    members: BTreeMap<u32, Bytes>,
     strangers: Vec<Stranger>,
 }
 
@@ -44,15 +45,15 @@ impl Broker {
     }
 
     /// Makes devices known, as if nobody used them: what was promised by an earlier daemon is adopted before they are read.
-    pub fn add_devices(&mut self, truths: &[DeviceTruth]) {
+    pub fn add_devices(&mut self, now: Moment, truths: &[DeviceTruth]) {
         for truth in truths {
             if self.devices.iter().all(|device| device.truth.name != truth.name) {
-                self.add_device(truth);
+                self.add_device(now, truth);
             }
         }
     }
 
-    fn add_device(&mut self, truth: &DeviceTruth) {
+    fn add_device(&mut self, now: Moment, truth: &DeviceTruth) {
         if self.devices.len() >= plimsoll_core::DeviceSet::LIMIT {
             return;
         }
@@ -61,8 +62,12 @@ impl Broker {
         let reserve = self.settings.reserves.get(&truth.name).copied().unwrap_or(usual);
         let margin = self.margin(truth, reserve);
         let id = self.scheduler.add_device(DeviceSpec { margin, ..DeviceSpec::new(truth.kind, 1, truth.capacity) });
+        if self.is_in_book() && truth.in_book.is_some() {
+            self.scheduler.set_allotment(now, id, Some(Bytes::ZERO));
+        }
         let (samples, used, strangers) = (VecDeque::new(), None, Vec::new());
-        self.devices.push(Device { id, truth: truth.clone(), reserve, samples, used, strangers });
+        let used_by_members = BTreeMap::new();
+        self.devices.push(Device { id, truth: truth.clone(), reserve, samples, used, used_by_members, strangers });
     }
 
     /// Strangers may grow into the reserve without disturbing anybody.
@@ -73,7 +78,7 @@ impl Broker {
 
     /// Devices were read.
     pub fn read(&mut self, now: Moment, truths: Vec<DeviceTruth>) {
-        self.add_devices(&truths);
+        self.add_devices(now, &truths);
         self.adopt_what_waits(now);
         for truth in truths {
             let found = self.devices.iter().position(|device| device.truth.name == truth.name);
@@ -90,10 +95,11 @@ impl Broker {
             self.scheduler.set_margin(id, self.margin(&truth, reserve));
         }
         let memory = Memory { capacity: truth.capacity, free: truth.free.min(truth.capacity), ..Memory::default() };
-        match truth.processes.as_deref().map(|processes| self.attribute(processes)) {
+        match truth.processes.as_deref().map(|processes| self.attribute(at, processes)) {
             Some(attributed) => self.read_by_process(now, at, memory, attributed),
             None => {
                 self.devices[at].used = None;
+                self.devices[at].used_by_members.clear();
                 self.devices[at].strangers.clear();
                 self.scheduler.set_memory(now, id, memory);
             }
@@ -114,6 +120,7 @@ impl Broker {
         let shares = self.shares(id, &attributed.programs);
         self.tell_who_is_over(now, at, &shares);
         self.devices[at].used = Some(shares);
+        self.devices[at].used_by_members = attributed.members;
         self.meet_strangers(now, at, attributed.strangers);
     }
 
@@ -133,15 +140,17 @@ impl Broker {
         portions.filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum()
     }
 
-    /// Whose use is whose: the nearest process with a lease, upwards.
-    fn attribute(&self, processes: &[ProcessUse]) -> Attributed {
+    /// Whose use is whose: the nearest process with a lease, upwards; or a member's of the book.
+    fn attribute(&self, at: usize, processes: &[ProcessUse]) -> Attributed {
+        let members = self.member_processes(&self.devices[at]);
         let with_lease: BTreeSet<u32> =
             self.all().filter_map(|(_, lease)| lease.process).map(|process| process.pid).collect();
-        let mut attributed = Attributed { programs: BTreeMap::new(), strangers: Vec::new() };
+        let mut attributed = Attributed { programs: BTreeMap::new(), members: BTreeMap::new(), strangers: Vec::new() };
         for each in processes {
             let mut line = std::iter::once(each.pid).chain(each.ancestors.iter().copied());
             match line.find(|pid| with_lease.contains(pid)) {
                 Some(program) => *attributed.programs.entry(program).or_default() += each.bytes,
+                None if members.contains(&each.pid) => drop(attributed.members.insert(each.pid, each.bytes)),
                 None => {
                     attributed.strangers.push(Stranger { pid: each.pid, name: each.name.clone(), bytes: each.bytes })
                 }
@@ -216,14 +225,8 @@ impl Broker {
         if device.samples.back().is_some_and(|last| last.at_ms + SAMPLE_MS > at_ms) {
             return;
         }
-        let ledger = self.scheduler.ledger();
-        let sample = Sample {
-            at_ms,
-            line: ledger.line(device.id).0,
-            promised: ledger.promised(device.id).0,
-            used: (device.truth.capacity - device.truth.free).0,
-            strangers: self.scheduler.strangers_on(device.id).0,
-        };
+        let DeviceState { line, promised, used, strangers, .. } = self.device_state(device);
+        let sample = Sample { at_ms, line, promised, used, strangers };
         let samples = &mut self.devices[at].samples;
         if samples.len() == SAMPLES_MAX {
             samples.pop_front();

@@ -11,8 +11,9 @@ impl Broker {
     pub fn state(&self, now: Moment) -> State {
         let held = self.leases.iter().filter_map(|(id, lease)| self.holder(*id, lease));
         let returning = self.returning.values().filter_map(|(id, lease)| self.holder(*id, lease));
+        let members = self.devices.iter().flat_map(|device| self.members_of(device));
         let strangers = self.devices.iter().flat_map(|device| self.strangers_of(device));
-        let mut holders: Vec<Holder> = held.chain(returning).chain(strangers).collect();
+        let mut holders: Vec<Holder> = held.chain(returning).chain(members).chain(strangers).collect();
         holders.sort_by_key(|holder| match holder.sort {
             Sort::Lease => 0,
             Sort::Engine => 1,
@@ -35,17 +36,21 @@ impl Broker {
         self.devices.iter().map(|device| (device.truth.name.as_str(), device.samples.iter().copied().collect()))
     }
 
-    fn device_state(&self, device: &Device) -> DeviceState {
+    /// A device for everybody's eyes: what members of the book may promise is promised, and what they use is no stranger's.
+    pub(super) fn device_state(&self, device: &Device) -> DeviceState {
         let (ledger, id) = (self.scheduler.ledger(), device.id);
         let pressure = self.scheduler.pressure(id);
+        let (members, used) = (self.allotted_to_members(device), self.used_by_members(device));
+        let line = (ledger.measured(id) + used.share(self.settings.margin)).min(ledger.ceiling(id));
         DeviceState {
             name: device.truth.name.clone(),
             card: device.truth.card.clone(),
             capacity: device.truth.capacity.0,
-            line: ledger.line(id).0,
-            promised: ledger.promised(id).0,
+            line: line.0,
+            promised: (ledger.promised(id) + members).0,
+            members: members.0,
             used: (device.truth.capacity - device.truth.free).0,
-            strangers: self.scheduler.strangers_on(id).0,
+            strangers: (self.scheduler.strangers_on(id) - used).0,
             reserve: device.reserve.0,
             pressure: pressure.value(),
             level: pressure.level().to_string(),
@@ -122,7 +127,7 @@ impl Broker {
         };
         let mut queue: Vec<(usize, Waiting)> = self.leases.iter().filter_map(waits).collect();
         queue.sort_by_key(|(before, _)| *before);
-        queue.into_iter().map(|(_, waiting)| waiting).collect()
+        queue.into_iter().map(|(_, waiting)| waiting).chain(self.members_waiting()).collect()
     }
 
     /// Why a lease waits, in one sentence.
@@ -133,6 +138,10 @@ impl Broker {
             named.collect::<Vec<_>>().join(", ")
         };
         let needs = format!("it needs {wanted} of {device}, {free} are free");
+        let is_of_others = matches!(wait.reason, WaitReason::Grants | WaitReason::Strangers);
+        if let Some(members) = self.members_in_the_way(wait.device).filter(|_| is_of_others) {
+            return format!("{needs}; with other programs of yours: {members}");
+        }
         match wait.reason {
             WaitReason::Behind(grant) => format!("{needs}, and {} is before it", self.name_of(grant)),
             WaitReason::Runs => format!("{needs}; the rest comes back by itself"),

@@ -66,7 +66,8 @@ function deviceCard(device) {
     bar,
     element("p", { class: "figures" },
       figure("promised", bytes(device.promised)), figure("line", bytes(device.line)), figure("in use", bytes(device.used)),
-      figure("of", bytes(device.capacity)), ...(device.reserve ? [figure("reserve", bytes(device.reserve))] : [])));
+      figure("of", bytes(device.capacity)), ...(device.members ? [figure("by the book", bytes(device.members))] : []),
+      ...(device.reserve ? [figure("reserve", bytes(device.reserve))] : [])));
   const samples = history.get(device.name) ?? [];
   if (samples.length > 1) card.append(...plot(samples, capacity, `memory of ${device.name} over time`));
   return card;
@@ -90,11 +91,12 @@ function phase(holder) {
   if (holder.phase === "returning") return element("span", { class: "chip warn", text: "returning", title: "it has left; the driver has not said so yet" });
   if (holder.phase === "recalled") return element("span", { class: "chip warn", text: "recalled" });
   if (holder.sort === "stranger") return element("span", { class: "chip", text: "no lease" });
+  if (holder.sort === "member") return element("span", { class: "chip", text: "by the book", title: "a program of yours without a lease; all of them share this device by a book" });
   return element("span", { class: "chip good", text: holder.pinned ? "pinned" : "held" });
 }
 
 function priority(holder) {
-  if (!token || holder.sort !== "lease") return element("span", { text: holder.sort === "stranger" ? "–" : holder.priority });
+  if (!token || holder.sort !== "lease") return element("span", { text: holder.sort === "stranger" || holder.sort === "member" ? "–" : holder.priority });
   const select = element("select", { "aria-label": `priority of ${holder.name}` });
   for (const level of ["background", "low", "normal", "high", "critical"]) {
     const option = element("option", { value: level, text: level });

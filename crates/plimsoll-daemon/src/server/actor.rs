@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
+use plimsoll::book::Waker;
 use plimsoll_core::Moment;
 use tokio::sync::{mpsc, oneshot};
 
@@ -175,6 +176,8 @@ pub(super) struct Actor {
     deliveries: Vec<Deliver>,
     /// Which of the watched processes is looked at next.
     watch_at: usize,
+    /// Wakes the thread that keeps the book.
+    book: Option<Waker>,
 }
 
 impl Actor {
@@ -200,7 +203,14 @@ impl Actor {
             answers: Vec::new(),
             deliveries: Vec::new(),
             watch_at: 0,
+            book: None,
         }
+    }
+
+    /// From now on the book says how far devices are promised; this wakes who asks it for more.
+    pub(super) fn join_book(&mut self, waker: Waker) {
+        self.broker.join_book(self.clock.now());
+        self.book = Some(waker);
     }
 
     pub(super) fn devices(&self) -> usize {
@@ -229,7 +239,7 @@ impl Actor {
         }
         let now = self.clock.now();
         let truths: Vec<_> = first.iter().filter_map(|reading| reading.said.as_ref().ok()).flatten().cloned().collect();
-        self.broker.add_devices(&truths);
+        self.broker.add_devices(now, &truths);
         self.broker.started(now);
         self.broker.adopt(now, stored);
         self.broker.left_behind(now, dead);
@@ -392,6 +402,11 @@ impl Actor {
 
     /// Writes the books, then tells everybody.
     fn settle(&mut self) {
+        if let Some(book) = &self.book
+            && self.broker.wants_allotment()
+        {
+            book.wake();
+        }
         // Telling may end connections, and that may cause more to be told.
         for _ in 0..4 {
             self.write_books();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::wire::{Sort, State};
+use crate::wire::State;
 
 /// The text.
 pub(super) fn text(state: &State, events: u64) -> String {
@@ -17,6 +17,9 @@ pub(super) fn text(state: &State, events: u64) -> String {
     gauge("plimsoll_device_capacity_bytes", "All memory of a device.", |device| device.capacity as f64);
     gauge("plimsoll_device_line_bytes", "What may be promised of a device now.", |device| device.line as f64);
     gauge("plimsoll_device_promised_bytes", "What is promised of a device.", |device| device.promised as f64);
+    gauge("plimsoll_device_members_bytes", "What of that the book allots to other programs.", |device| {
+        device.members as f64
+    });
     gauge("plimsoll_device_used_bytes", "What the driver says is in use.", |device| device.used as f64);
     gauge("plimsoll_device_strangers_bytes", "What programs without a lease use.", |device| device.strangers as f64);
     gauge("plimsoll_device_pressure", "The share of the line that is taken.", |device| device.pressure);
@@ -29,7 +32,7 @@ pub(super) fn text(state: &State, events: u64) -> String {
         })
     });
     family(&mut text, "plimsoll_lease_promised_bytes", "gauge", "What a lease is promised.", held.collect());
-    let held = state.holders.iter().filter(|holder| holder.sort != Sort::Stranger).count();
+    let held = leases.len();
     family(&mut text, "plimsoll_leases", "gauge", "Leases that are held.", vec![(none(), held as f64)]);
     family(&mut text, "plimsoll_queue", "gauge", "Leases that wait.", vec![(none(), state.queue.len() as f64)]);
     family(&mut text, "plimsoll_warnings", "gauge", "What is wrong.", vec![(none(), state.warnings.len() as f64)]);

@@ -1,5 +1,5 @@
-//! amdgpu and xe on Linux: how much memory a card has from sysfs, and what each process has of it from the `fdinfo` of
-//! its open files.
+//! amdgpu, xe and i915 on Linux: how much memory a card has from sysfs, and what each process has of it from the `fdinfo`
+//! of its open files. i915 as it comes with the kernel does not say how much a card has: its owner may.
 //! Never opens a card: only its books are read.
 //! Invariant: a client of a driver counts once, however many files name it.
 
@@ -26,7 +26,10 @@ struct Card {
     driver: Driver,
     /// `0000:03:00.0`
     bus: String,
+    /// `card0`: files of the driver.
     folder: PathBuf,
+    /// All its memory, by its owner's word.
+    said: Option<Bytes>,
     /// Its place among the cards of its driver, as programs count them.
     number: usize,
 }
@@ -46,7 +49,8 @@ pub struct Drm {
 
 impl Drm {
     /// Cards below these folders, which are `/sys` and `/proc` but in tests; nothing if there are none. GPUs are counted on.
-    pub fn find(sys_root: &Path, proc_root: &Path, gpus: &mut usize) -> Option<Self> {
+    /// What a card has although its driver does not say so is in `said`, by the card's place on the bus.
+    pub fn find(sys_root: &Path, proc_root: &Path, gpus: &mut usize, said: &BTreeMap<String, Bytes>) -> Option<Self> {
         let entries = fs::read_dir(sys_root.join("class/drm")).ok()?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut numbered: Vec<(u32, String)> =
@@ -54,13 +58,14 @@ impl Drm {
         numbered.sort_unstable();
         let mut cards: Vec<Card> = Vec::new();
         for (_, entry) in numbered {
-            let folder = sys_root.join("class/drm").join(entry).join("device");
+            let folder = sys_root.join("class/drm").join(entry);
             let Some((driver, bus)) = what_it_is(&folder) else { continue };
-            if Pool::vram(&folder).is_none() {
+            let said = said.get(&bus).copied();
+            if Pool::vram(&folder, said).is_none() {
                 continue;
             }
             let number = cards.iter().filter(|card| card.driver == driver).count();
-            cards.push(Card { name: format!("gpu{gpus}"), driver, bus, folder, number });
+            cards.push(Card { name: format!("gpu{gpus}"), driver, bus, folder, said, number });
             *gpus += 1;
         }
         (!cards.is_empty()).then(|| Self { proc_root: proc_root.to_owned(), cards })
@@ -90,7 +95,7 @@ impl Drm {
     }
 
     fn device(&self, card: &Card, uses: &BTreeMap<String, BTreeMap<u32, Bytes>>) -> Option<DeviceTruth> {
-        let pool = Pool::vram(&card.folder)?;
+        let pool = Pool::vram(&card.folder, card.said)?;
         let uses = uses.get(&card.bus).into_iter().flatten();
         let processes: Vec<_> = uses.map(|(pid, bytes)| ProcessUse::of(&self.proc_root, *pid, *bytes)).collect();
         let by_processes: Bytes = processes.iter().map(|process| process.bytes).sum();
@@ -111,6 +116,7 @@ impl Drm {
             free: pool.total - used,
             processes: Some(processes),
             source: "sysfs and fdinfo".to_owned(),
+            in_book: Some(card.bus.clone()),
             environment: variables.iter().map(|variable| ((*variable).to_owned(), number.clone())).collect(),
         })
     }
@@ -125,7 +131,7 @@ fn is_of_a_card(process: &Path, file: &std::ffi::OsStr) -> bool {
 }
 
 fn what_it_is(folder: &Path) -> Option<(Driver, String)> {
-    let uevent = fs::read_to_string(folder.join("uevent")).ok()?;
+    let uevent = fs::read_to_string(folder.join("device/uevent")).ok()?;
     let value = |key: &str| uevent.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     let driver = match value("DRIVER")? {
         "amdgpu" => Driver::Amd,
@@ -144,16 +150,20 @@ struct Pool {
 }
 
 impl Pool {
-    /// amdgpu says how much there is and how much is used; xe says how much there is, tile by tile. i915 says neither: its
-    /// cards are not known here.
-    fn vram(folder: &Path) -> Option<Self> {
-        let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok().map(Bytes);
-        if let Some(total) = number("mem_info_vram_total") {
-            return Some(Self { total, used: number("mem_info_vram_used") });
+    /// amdgpu says how much there is and how much is used; xe how much there is, tile by tile; i915 both where it is Intel's
+    /// own, and neither where it comes with the kernel: then its owner's word counts.
+    fn vram(folder: &Path, said: Option<Bytes>) -> Option<Self> {
+        let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok().map(Bytes);
+        if let Some(total) = number("device/mem_info_vram_total") {
+            return Some(Self { total, used: number("device/mem_info_vram_used") });
         }
-        let tiles = (0..TILES_MAX).map_while(|tile| number(&format!("tile{tile}/physical_vram_size_bytes")));
+        if let Some(total) = number("lmem_total_bytes").filter(|total| *total > Bytes::ZERO) {
+            return Some(Self { total, used: number("lmem_avail_bytes").map(|free| total - free) });
+        }
+        let tiles = (0..TILES_MAX).map_while(|tile| number(&format!("device/tile{tile}/physical_vram_size_bytes")));
         let total: Bytes = tiles.sum();
-        (total > Bytes::ZERO).then_some(Self { total, used: None })
+        let total = Some(total).filter(|total| *total > Bytes::ZERO).or(said);
+        total.map(|total| Self { total, used: None })
     }
 }
 
@@ -168,10 +178,10 @@ struct Client {
 impl Client {
     fn parse(text: &str) -> Option<Self> {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim);
-        let sizes = |prefixes: &[&str]| -> Option<Bytes> {
+        let sizes = |prefix: &str| -> Option<Bytes> {
             let of = |line: &str| {
                 let (key, value) = line.split_once(':')?;
-                let region = prefixes.iter().find_map(|prefix| key.strip_prefix(prefix))?;
+                let region = key.strip_prefix(prefix)?;
                 is_on_card(region).then(|| size(value))?
             };
             let found: Vec<Bytes> = text.lines().filter_map(of).collect();
@@ -180,16 +190,20 @@ impl Client {
         Some(Self {
             bus: value("drm-pdev")?.to_owned(),
             id: value("drm-client-id")?.parse().ok()?,
-            // What is there now; older drivers say it by another name.
-            bytes: sizes(&["drm-resident-"]).or_else(|| sizes(&["drm-memory-"])).unwrap_or_default(),
+            // What is there now; older drivers say it by another name, or only what was asked for.
+            bytes: sizes("drm-resident-")
+                .or_else(|| sizes("drm-memory-"))
+                .or_else(|| sizes("drm-total-"))
+                .unwrap_or_default(),
         })
     }
 }
 
-/// Regions of the card's own memory: `vram` and `vram0` of amdgpu and xe, `local0` of i915.
+/// Regions of the card's own memory: `vram` and `vram0` of amdgpu and xe, `local0` of i915. What firmware took before anybody
+/// asked (`stolen-local0`) is nobody's use.
 fn is_on_card(region: &str) -> bool {
-    region.trim_end_matches(|each: char| each.is_ascii_digit()).trim_end_matches('-') == "vram"
-        || region.starts_with("local")
+    let region = region.trim_end_matches(|each: char| each.is_ascii_digit()).trim_end_matches('-');
+    matches!(region, "vram" | "local")
 }
 
 /// `1234 KiB`, `5 MiB` or `99`.
@@ -259,7 +273,8 @@ mod tests {
     fn a_client_counts_once_and_only_what_is_on_the_card() {
         let root = recorded();
         let mut gpus = 2;
-        let mut drm = Drm::find(&root.path().join("sys"), &root.path().join("proc"), &mut gpus).unwrap();
+        let mut drm =
+            Drm::find(&root.path().join("sys"), &root.path().join("proc"), &mut gpus, &BTreeMap::new()).unwrap();
         let read = drm.read().unwrap();
         assert_eq!((gpus, read.len()), (4, 2));
         let uses = |device: &DeviceTruth| {
@@ -270,6 +285,60 @@ mod tests {
         assert_eq!((read[1].name.as_str(), read[1].capacity, read[1].free), ("gpu3", Bytes::mib(512), Bytes::mib(507)));
         assert_eq!(uses(&read[1]), [(41, Bytes::mib(5))]);
         assert_eq!(read[1].environment, [("ZE_AFFINITY_MASK".to_owned(), "0".to_owned())]);
+    }
+
+    /// As the kernel's documentation of `drm-usage-stats` has it, by i915 of a card with memory of its own.
+    const I915: &str = "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t443\ndrm-driver:\ti915\ndrm-client-id:\t12\n\
+        drm-pdev:\t0000:05:00.0\ndrm-total-system0:\t1024 KiB\ndrm-shared-system0:\t0\ndrm-active-system0:\t0\n\
+        drm-resident-system0:\t1024 KiB\ndrm-purgeable-system0:\t0\ndrm-total-local0:\t65536 KiB\ndrm-shared-local0:\t0\n\
+        drm-active-local0:\t0\ndrm-resident-local0:\t49152 KiB\ndrm-purgeable-local0:\t0\n\
+        drm-resident-stolen-local0:\t4096 KiB\ndrm-engine-render:\t9288864723 ns\ndrm-engine-capacity-video:\t2\n";
+
+    /// A card of i915 beside the processor's own graphics, which has no memory of its own.
+    fn i915_machine() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let at = root.path();
+        write(at, "sys/class/drm/card0/device/uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:00:02.0\n");
+        write(at, "sys/class/drm/card1/device/uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:05:00.0\n");
+        write(at, "proc/50/fdinfo/7", I915);
+        root
+    }
+
+    fn find(root: &Path, said: &[(&str, Bytes)]) -> Option<Drm> {
+        let said = said.iter().map(|(bus, bytes)| ((*bus).to_owned(), *bytes)).collect();
+        Drm::find(&root.join("sys"), &root.join("proc"), &mut 0, &said)
+    }
+
+    #[test]
+    fn a_card_of_i915_has_what_its_driver_or_its_owner_says() {
+        let root = i915_machine();
+        assert!(find(root.path(), &[]).is_none(), "nobody says how much it has: it is not guessed");
+        let mut drm = find(root.path(), &[("0000:05:00.0", Bytes::mib(256))]).unwrap();
+        let read = drm.read().unwrap();
+        assert_eq!(read.len(), 1, "the processor's own graphics have no memory of their own");
+        assert_eq!(
+            (read[0].capacity, read[0].free),
+            (Bytes::mib(256), Bytes::mib(256 - 48)),
+            "what is there of it now"
+        );
+        assert_eq!(read[0].processes.as_ref().unwrap()[0].bytes, Bytes::mib(48));
+        write(root.path(), "sys/class/drm/card1/lmem_total_bytes", "536870912\n");
+        write(root.path(), "sys/class/drm/card1/lmem_avail_bytes", "402653184\n");
+        let read = find(root.path(), &[("0000:05:00.0", Bytes::mib(256))]).unwrap().read().unwrap();
+        assert_eq!(
+            (read[0].capacity, read[0].free),
+            (Bytes::mib(512), Bytes::mib(384)),
+            "the driver's word goes first"
+        );
+        assert_eq!(read[0].in_book.as_deref(), Some("0000:05:00.0"));
+    }
+
+    #[test]
+    fn what_was_asked_for_counts_where_no_more_is_said() {
+        let said = |text: &str| Client::parse(&format!("drm-pdev: a\ndrm-client-id: 1\n{text}")).unwrap().bytes;
+        assert_eq!(said("drm-total-local0:\t7 MiB\ndrm-total-system0:\t9 MiB\n"), Bytes::mib(7));
+        assert_eq!(said("drm-total-vram0:\t7 MiB\ndrm-resident-vram0:\t3 MiB\n"), Bytes::mib(3));
+        assert_eq!(said("drm-resident-stolen-local0:\t7 MiB\n"), Bytes::ZERO);
     }
 
     #[test]
@@ -288,6 +357,6 @@ mod tests {
     #[test]
     fn a_machine_without_cards_has_no_such_source() {
         let root = tempfile::tempdir().unwrap();
-        assert!(Drm::find(root.path(), root.path(), &mut 0).is_none());
+        assert!(Drm::find(root.path(), root.path(), &mut 0, &BTreeMap::new()).is_none());
     }
 }

@@ -42,6 +42,7 @@ impl Truth for Nvidia {
                 processes.into_iter().map(|(pid, bytes)| ProcessUse::of(Path::new("/proc"), pid, bytes)).collect()
             }),
             source: "NVML".to_owned(),
+            in_book: Some(card.bus),
             environment: vec![("CUDA_VISIBLE_DEVICES".to_owned(), card.uuid)],
         };
         Ok(cards.into_iter().enumerate().map(device).collect())

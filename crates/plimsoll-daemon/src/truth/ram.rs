@@ -58,6 +58,7 @@ impl Truth for Ram {
             capacity,
             free: free.min(capacity),
             processes: self.processes(),
+            in_book: Some(plimsoll::book::MEMORY.to_owned()),
             source: "/proc/meminfo".to_owned(),
             environment: Vec::new(),
         }])

@@ -7,6 +7,7 @@
 //! name = "gpu0"
 //! capacity = "24GiB"
 //! strangers = "1GiB"            # used by programs without a lease
+//! in_book = "0000:03:00.0"      # what it is called in the book that the user's programs share
 //! uses_folder = "uses"          # beside the script: uses/PID or uses/PID-STARTED holds the bytes that a process uses of it
 //! [devices.processes]
 //! 4242 = "2GiB"                 # used by process 4242
@@ -48,6 +49,8 @@ struct Device {
     #[serde(default)]
     card: Option<String>,
     capacity: Size,
+    #[serde(default)]
+    in_book: Option<String>,
     #[serde(default)]
     strangers: Option<Size>,
     #[serde(default)]
@@ -108,6 +111,7 @@ impl Scripted {
             free: capacity - (strangers + used),
             processes: device.by_process.then_some(processes),
             source: "script".to_owned(),
+            in_book: device.in_book,
             environment,
         })
     }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use plimsoll_core::rng::Rng;
-use plimsoll_daemon::wire::{Request, Say};
+use plimsoll_daemon::wire::Request;
 
 use crate::rig::{Rig, until, wants};
 
@@ -143,7 +143,7 @@ fn one_user_cannot_look_into_anothers() {
         [0o700, 0o600, 0o600, 0o600, 0o600]
     );
     let mut client = rig.client();
-    let Say::Granted(granted) = client.lease(wants("a", 10)).unwrap() else { panic!("there is room") };
+    let granted = client.hold(wants("a", 10)).unwrap();
     assert_eq!(granted.secret.len(), 32);
     let (_, state) = rig.http("GET", "/api/state", &[], "");
     let (_, status) = rig.http("GET", &format!("/api/leases/{}", granted.lease.0), &[], "");

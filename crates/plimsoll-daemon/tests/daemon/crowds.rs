@@ -18,10 +18,7 @@ fn a_thousand_clients_hold_a_lease_each() {
     let mut clients: Vec<Client> = (0..1_000).map(|_| rig.client()).collect();
     let mut leases = Vec::new();
     for client in &mut clients {
-        match client.lease(wants("one of many", 10)).unwrap() {
-            Say::Granted(granted) => leases.push(granted.lease),
-            other => panic!("there is room for all: {other:?}"),
-        }
+        leases.push(client.hold(wants("one of many", 10)).expect("there is room for all").lease);
     }
     let state = rig.state();
     assert_eq!(state.devices[0].promised, 10_000 * MIB);

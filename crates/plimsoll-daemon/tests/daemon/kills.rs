@@ -36,14 +36,14 @@ fn clients_killed_a_hundred_times_leave_nothing_behind() {
     let mut rng = Rng::new(15);
     let mut holders: Vec<Process> = Vec::new();
     for _ in 0..5 {
-        holders.push(Process::start("holder", rig.folder.path(), 100));
+        holders.push(Process::holder(rig.folder.path(), 100));
     }
     for _ in 0..100 {
         // Some are killed before they hold anything.
         let mut killed = holders.remove(rng.below(holders.len()));
         std::thread::sleep(Duration::from_millis(rng.within(0, 30)));
         killed.kill();
-        holders.push(Process::start("holder", rig.folder.path(), 100));
+        holders.push(Process::holder(rig.folder.path(), 100));
     }
     std::thread::scope(|scope| {
         for holder in &mut holders {
@@ -61,7 +61,7 @@ fn clients_killed_a_hundred_times_leave_nothing_behind() {
 fn the_daemon_killed_twenty_times_loses_nothing_and_invents_nothing() {
     let mut rig = Rig::new();
     let mut rng = Rng::new(20);
-    let mut holders: Vec<Process> = (0..4).map(|_| Process::start("holder", rig.folder.path(), 100)).collect();
+    let mut holders: Vec<Process> = (0..4).map(|_| Process::holder(rig.folder.path(), 100)).collect();
     holders.iter_mut().for_each(Process::is_holding);
     let mut last = 0;
     for _ in 0..20 {
@@ -74,7 +74,7 @@ fn the_daemon_killed_twenty_times_loses_nothing_and_invents_nothing() {
         rig.restart();
         books_are_right(&rig, &holders, 100);
         if holders.len() < 4 {
-            holders.push(Process::start("holder", rig.folder.path(), 100));
+            holders.push(Process::holder(rig.folder.path(), 100));
             holders.last_mut().unwrap().is_holding();
         }
         let newest = rig.state().holders.iter().filter_map(|holder| holder.lease).map(|id| id.0).max().unwrap();

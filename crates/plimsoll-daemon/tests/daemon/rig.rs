@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plimsoll_daemon::broker::Settings;
+use plimsoll::book::Book;
+use plimsoll_core::Bytes;
 use plimsoll_daemon::client::Client;
-use plimsoll_daemon::engines::keeper::EngineOptions;
-use plimsoll_daemon::server::{ServeOptions, serve};
-use plimsoll_daemon::truth::scripted::Scripted;
-use plimsoll_daemon::wire::{Granted, LeaseRequest, Request, Rung, Say, State};
+use plimsoll_daemon::wire::{LeaseRequest, Rung, State};
 
 pub(crate) const MIB: u64 = 1 << 20;
 /// The longest that anything is waited for.
@@ -34,69 +32,6 @@ pub(crate) fn within<T>(patience: Duration, what: &str, look: &mut impl FnMut() 
     }
 }
 
-/// What a process that a test starts does.
-pub(crate) fn play() {
-    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is set by whoever starts this"));
-    let folder = PathBuf::from(variable("RIG_FOLDER"));
-    match variable("RIG_ROLE").as_str() {
-        "daemon" => daemon(&folder),
-        "program" => crate::sharing::program(&folder, &variable("RIG_KIND")),
-        "holder" => holder(&folder, variable("RIG_MIB").parse().unwrap()),
-        other => panic!("there is no role '{other}'"),
-    }
-}
-
-fn daemon(folder: &Path) {
-    let settings = Settings { margin: 1.0, ..Settings::default() };
-    let sources: Vec<Box<dyn plimsoll_daemon::truth::Truth>> =
-        vec![Box::new(Scripted::new(&folder.join("truth.toml")))];
-    let options = ServeOptions {
-        socket: folder.join("run/serve.sock"),
-        http: Some("127.0.0.1:0".parse().unwrap()),
-        settings,
-        sources,
-        period: Duration::from_millis(200),
-        engines: EngineOptions::default(),
-    };
-    serve(options, |ready| {
-        let address = ready.http.map_or_else(String::new, |address| address.to_string());
-        fs::write(folder.join("address.new"), address).unwrap();
-        fs::rename(folder.join("address.new"), folder.join("address")).unwrap();
-    })
-    .unwrap();
-}
-
-/// Takes a lease, uses what it was promised, and holds it until it is killed. Goes on with the next daemon.
-fn holder(folder: &Path, mib: u64) {
-    let socket = folder.join("run/serve.sock");
-    let mut client = until("the daemon", || Client::connect(&socket).map_err(|error| error.to_string()));
-    let Ok(Say::Granted(granted)) = client.lease(wants("holder", mib)) else { panic!("there is room") };
-    fs::write(own_use(folder), granted.bytes.to_string()).unwrap();
-    println!("held {}", granted.lease.0);
-    std::io::stdout().flush().unwrap();
-    loop {
-        match client.hear(Some(Duration::from_millis(200))) {
-            Ok(_) => {}
-            Err(_) => client = claim(&socket, &granted),
-        }
-    }
-}
-
-/// Where this process says what it uses. Numbers of processes are used again, so it also says when it began.
-pub(crate) fn own_use(folder: &Path) -> PathBuf {
-    let this = plimsoll_daemon::process::Process::this();
-    folder.join("uses").join(format!("{}-{}", this.pid, this.started))
-}
-
-fn claim(socket: &Path, granted: &Granted) -> Client {
-    until("a claim", || {
-        let mut client = Client::connect(socket).map_err(|error| error.to_string())?;
-        let claim = Request::Claim { lease: granted.lease, secret: granted.secret.clone() };
-        client.ask(&claim).map_err(|error| error.to_string())?;
-        Ok(client)
-    })
-}
-
 pub(crate) fn wants(name: &str, mib: u64) -> LeaseRequest {
     let ladder = vec![Rung { bytes: mib * MIB, quality: 1.0, switch_ms: 0 }];
     let text = serde_json::json!({ "name": name, "ladder": ladder });
@@ -107,19 +42,15 @@ pub(crate) fn wants(name: &str, mib: u64) -> LeaseRequest {
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    pub(crate) fn start(role: &str, folder: &Path, mib: u64) -> Self {
-        Self::spawn(role, folder, ("RIG_MIB", &mib.to_string()))
-    }
-
-    pub(crate) fn start_as(role: &str, folder: &Path, kind: &str) -> Self {
-        Self::spawn(role, folder, ("RIG_KIND", kind))
-    }
-
-    fn spawn(role: &str, folder: &Path, (name, value): (&str, &str)) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "role", "--ignored", "--nocapture"]);
-        command.env("RIG_ROLE", role).env("RIG_FOLDER", folder).env(name, value);
+    pub(crate) fn start(part: &str, folder: &Path, orders: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_daemon-part"));
+        command.arg(part).arg(folder).args(orders);
         Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// A client that holds a lease of so many MiB, and uses it.
+    pub(crate) fn holder(folder: &Path, mib: u64) -> Self {
+        Self::start("holder", folder, &[&mib.to_string()])
     }
 
     pub(crate) fn kill(&mut self) {
@@ -154,9 +85,9 @@ impl Rig {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("uses")).unwrap();
-        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '10000MiB'\nuses_folder = 'uses'\n";
+        let script = "[[devices]]\nname = 'gpu0'\ncapacity = '10000MiB'\nin_book = 'card'\nuses_folder = 'uses'\n";
         fs::write(folder.path().join("truth.toml"), script).unwrap();
-        let daemon = Process::start("daemon", folder.path(), 0);
+        let daemon = Process::start("daemon", folder.path(), &[]);
         let mut rig = Self { folder, daemon };
         rig.wait_ready();
         rig
@@ -170,11 +101,18 @@ impl Rig {
             }
             fs::read_to_string(&path).map_err(|error| error.to_string())
         });
+        // In its first moments a lease waits until the book was looked at.
+        let book = Book::at(self.folder.path().join("book"));
+        until("the daemon in the book", || {
+            let entries = book.entries().map_err(|error| error.to_string())?;
+            let is_in = entries.iter().any(|entry| entry.allotted > Bytes::ZERO);
+            if is_in { Ok(()) } else { Err(format!("{entries:?}")) }
+        });
     }
 
     pub(crate) fn restart(&mut self) {
         let _ = fs::remove_file(self.folder.path().join("address"));
-        self.daemon = Process::start("daemon", self.folder.path(), 0);
+        self.daemon = Process::start("daemon", self.folder.path(), &[]);
         self.wait_ready();
     }
 

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_core::rng::Rng;
-use plimsoll_daemon::client::Client;
-use plimsoll_daemon::wire::{Kind, LeaseId, LeaseRequest, Recall, Request, Rung, Say, Urgency};
+use plimsoll_daemon::wire::{LeaseId, Request, Urgency};
 
-use crate::rig::{MIB, Process, Rig, own_use, until};
+use crate::rig::{MIB, Process, Rig, until};
 
 /// What all of the device's programs may use.
 const CAPACITY: u64 = 10_000;
@@ -21,69 +20,6 @@ const ROUNDS: u64 = 1_000;
 
 fn rounds() -> u64 {
     std::env::var("PLIMSOLL_CAMPAIGN_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS)
-}
-
-/// What the programs are: their rungs in MiB, how long they work, and whether they do as they are asked.
-fn request(kind: &str) -> (LeaseRequest, Duration, bool) {
-    let (kind, priority, rungs, work, obeys): (_, _, &[u64], _, _) = match kind {
-        "llm" => (Kind::Llm, Urgency::High, &[6_000, 4_000, 3_000], 2_500, true),
-        "image" => (Kind::Image, Urgency::Normal, &[5_000, 3_000], 1_200, true),
-        "rude" => (Kind::Other, Urgency::Background, &[3_000], 30_000, false),
-        _ => (Kind::Batch, Urgency::Low, &[3_500, 2_000, 1_000], 1_800, true),
-    };
-    let rung = |(at, mib): (usize, &u64)| Rung { bytes: mib * MIB, quality: 1.0 - 0.25 * at as f64, switch_ms: 0 };
-    let ladder: Vec<Rung> = rungs.iter().enumerate().map(rung).collect();
-    let asked = serde_json::json!({
-        "name": format!("{kind:?}"), "kind": kind, "priority": priority, "ladder": ladder,
-        "timeout_ms": 120_000, "may_be_stopped": !obeys,
-    });
-    (serde_json::from_value(asked).unwrap(), Duration::from_millis(work), obeys)
-}
-
-/// One program: asks, works, does as it is asked, and ends.
-pub(crate) fn program(folder: &Path, kind: &str) {
-    let (request, work, obeys) = request(kind);
-    let ladder = request.ladder.clone();
-    let mut client = Client::connect(&folder.join("run/serve.sock")).expect("it serves");
-    let granted = match client.lease(request).expect("an answer") {
-        Say::Granted(granted) => granted,
-        Say::Queued(queued) => loop {
-            if let Some(granted) = client.wait_for(queued.lease, None).expect("it is given in the end") {
-                break granted;
-            }
-        },
-        other => panic!("{other:?}"),
-    };
-    let uses = own_use(folder);
-    let use_of = |bytes: u64| {
-        let aside = uses.with_extension("new");
-        fs::write(&aside, bytes.to_string()).unwrap();
-        fs::rename(&aside, &uses).unwrap();
-    };
-    use_of(granted.bytes);
-    let end = Instant::now() + work;
-    while Instant::now() < end {
-        match client.hear(Some(Duration::from_millis(20))).expect("the daemon serves") {
-            Some(Say::Recall(Recall { rung: Some(rung), .. })) if obeys => {
-                std::thread::sleep(Duration::from_millis(30));
-                use_of(ladder[rung].bytes);
-                client.ask(&Request::Stepped { lease: granted.lease, rung }).expect("it may step down");
-            }
-            Some(Say::Recall(Recall { rung: None, .. })) if obeys => break,
-            Some(Say::MayRise { rung, .. }) => rise(&mut client, granted.lease, rung, || use_of(ladder[rung].bytes)),
-            Some(Say::Ended { .. }) => break,
-            _ => {}
-        }
-    }
-    fs::remove_file(&uses).unwrap();
-    let _ = client.give_back(granted.lease);
-}
-
-fn rise(client: &mut Client, lease: LeaseId, rung: usize, grow: impl FnOnce()) {
-    if client.ask(&Request::Rise { lease, rung }).is_ok() {
-        grow();
-        client.ask(&Request::Stepped { lease, rung }).expect("it was reserved");
-    }
 }
 
 /// What each living program says that it uses.
@@ -123,11 +59,11 @@ fn three_kinds_of_programs_share_a_card() {
         for kind in ["llm", "image", "batch", "batch"] {
             let of_kind = there.iter().filter(|(known, _)| *known == kind).count();
             if of_kind < 2 && rng.chance(0.02) {
-                there.push((kind, Process::start_as("program", rig.folder.path(), kind)));
+                there.push((kind, Process::start("program", rig.folder.path(), &[kind])));
             }
         }
         if round % 400 == 100 {
-            there.push(("rude", Process::start_as("program", rig.folder.path(), "rude")));
+            there.push(("rude", Process::start("program", rig.folder.path(), &["rude"])));
         }
         if rng.chance(0.01) {
             change_a_priority(&rig, &mut rng);

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use plimsoll::book::Book;
 use plimsoll_core::Bytes;
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::client::Client;
@@ -19,31 +20,9 @@ use plimsoll_daemon::size::Size;
 use plimsoll_daemon::truth::scripted::Scripted;
 use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Rung, Say, Sort, State, Urgency};
 
-use crate::fakes::{Fake, Fault, MIB};
+use crate::fakes::MIB;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The fake engine as a process: started by the other tests, with its orders in the environment.
-#[test]
-#[ignore = "it is the child process of the other tests"]
-fn child() {
-    let orders = std::env::var("FAKE_ENGINE").expect("orders of another test");
-    let words: Vec<&str> = orders.split(' ').collect();
-    let kind = EngineKind::named(words[0]).expect("a kind");
-    let file = Path::new(words[2]).join(std::process::id().to_string());
-    let fake = Fake::on(kind, 0, Some(file)).expect("a port");
-    match words[1] {
-        "empty" => fake.state().models.clear(),
-        "yes-without-freeing" => fake.state().on_step = Some(Fault::YesWithoutFreeing),
-        "wrong-json" => fake.state().on_ask = Some(Fault::WrongJson),
-        "well" => {}
-        other => panic!("no such order: {other}"),
-    }
-    fake.state().tell_the_driver();
-    println!("port {}", fake.server.address.port());
-    // It ends when whoever started it does.
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
-}
 
 struct Engine {
     process: Child,
@@ -55,9 +34,10 @@ impl Engine {
     fn start(kind: EngineKind, orders: &str, folder: &Path) -> Self {
         let uses = folder.join("uses");
         std::fs::create_dir_all(&uses).unwrap();
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "daemon::child", "--ignored", "--nocapture"])
-            .env("FAKE_ENGINE", format!("{} {orders} {}", kind.name(), uses.display()))
+        let mut process = Command::new(env!("CARGO_BIN_EXE_daemon-part"))
+            .arg("engine")
+            .arg(&uses)
+            .args([kind.name(), orders])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -104,6 +84,7 @@ impl Daemon {
             sources: vec![Box::new(Scripted::new(&folder.path().join("truth.toml")))],
             period: Duration::from_millis(100),
             engines: EngineOptions { engines, gates, discover: false },
+            book: Some(Book::at(folder.path().join("book"))),
         };
         let (tell, told) = mpsc::channel();
         // It serves until the process of the test ends.

@@ -1,4 +1,4 @@
-//! A device whose bytes are in the book. Never does anything else than the device itself.
+//! A device whose bytes are in the book. Never does anything else than the device itself, but for a limit of its place.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub struct Place {
 pub struct Listed {
     device: Arc<dyn Device>,
     place: Place,
+    limit: Option<Bytes>,
 }
 
 impl fmt::Debug for Listed {
@@ -33,7 +34,13 @@ impl fmt::Debug for Listed {
 impl Listed {
     /// Shares this device's bytes.
     pub fn new(device: Arc<dyn Device>, place: Place) -> Self {
-        Self { device, place }
+        Self { device, place, limit: None }
+    }
+
+    /// Of which no more than this is used, by all that share it under this name.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<Bytes>) -> Self {
+        Self { limit, ..self }
     }
 }
 
@@ -43,7 +50,8 @@ impl Device for Listed {
     }
 
     fn memory(&self) -> MemoryReading {
-        self.device.memory()
+        let reading = self.device.memory();
+        MemoryReading { limit: reading.limit.into_iter().chain(self.limit).min(), ..reading }
     }
 
     fn answers_at_once(&self) -> bool {

@@ -4,6 +4,8 @@
 use std::env;
 use std::ffi::OsString;
 
+use plimsoll_core::Bytes;
+
 use crate::gpus;
 
 use super::memory_limit::{MemoryLimit, ParseMemoryLimitError};
@@ -16,6 +18,33 @@ pub const NO_GPU: &str = "PLIMSOLL_NO_GPU";
 pub const SOFTWARE_GPU: &str = "PLIMSOLL_SOFTWARE_GPU";
 
 pub use plimsoll_runtime::book::ALONE;
+
+/// The number of the lease that this program runs on, set by `plimsoll run`.
+pub const LEASE: &str = "PLIMSOLL_LEASE";
+/// The bytes of each device that it may use by that lease.
+pub const LEASE_BYTES: &str = "PLIMSOLL_LEASE_BYTES";
+/// Those devices, as the book calls them, one a line.
+pub const LEASE_PLACES: &str = "PLIMSOLL_LEASE_PLACES";
+
+/// A lease of a daemon that this program runs on: its bytes are promised already, to this program and all that it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnLease {
+    /// Its number.
+    pub id: u64,
+    /// What of each of its devices may be used.
+    pub bytes: Bytes,
+    /// Its devices, as the book calls them.
+    pub places: Vec<String>,
+}
+
+impl OnLease {
+    /// What the environment says; nothing if it does not say all of it.
+    fn from_variables(text: impl Fn(&'static str) -> String) -> Option<Self> {
+        let (id, bytes) = (text(LEASE).parse().ok()?, text(LEASE_BYTES).parse().ok()?);
+        let places = text(LEASE_PLACES).lines().map(str::to_owned).collect();
+        Some(Self { id, bytes: Bytes(bytes), places })
+    }
+}
 
 /// Which GPUs to use.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +83,8 @@ pub struct MachineOptions {
     /// Promise what is free, whatever other programs of this user are about to take. Otherwise all share each device by the
     /// [book](crate::book), so that together they stay below its line.
     pub alone: bool,
+    /// The lease that this program runs on, if it does: of its devices no more is used than it says.
+    pub lease: Option<OnLease>,
 }
 
 impl Default for MachineOptions {
@@ -64,6 +95,7 @@ impl Default for MachineOptions {
             memory_limit: MemoryLimit::NONE,
             cpu_slots: None,
             alone: false,
+            lease: None,
         }
     }
 }
@@ -96,8 +128,8 @@ impl MachineOptions {
     /// Logical devices of one card at most.
     pub const LOGICAL_GPUS_MAX: usize = gpus::PARTS_MAX;
 
-    /// What the environment asks for: `PLIMSOLL_MEMORY_LIMIT`, `PLIMSOLL_NO_GPU`, `PLIMSOLL_SOFTWARE_GPU` and
-    /// `PLIMSOLL_ALONE`. If GPUs are both left out and asked for, none is used. An empty variable counts as none.
+    /// What the environment asks for: `PLIMSOLL_MEMORY_LIMIT`, `PLIMSOLL_NO_GPU`, `PLIMSOLL_SOFTWARE_GPU`,
+    /// `PLIMSOLL_ALONE`, and what `plimsoll run` says of its lease. If GPUs are both left out and asked for, none is used. An empty variable counts as none.
     ///
     /// # Errors
     /// [`SettingError`] if one of them holds something else than it may.
@@ -115,7 +147,13 @@ impl MachineOptions {
             (false, true) => GpuUse::WithSoftware,
             (false, false) => GpuUse::Hardware,
         };
-        Ok(Self { gpus, memory_limit: memory_limit(text(MEMORY_LIMIT))?, alone, ..Self::default() })
+        Ok(Self {
+            gpus,
+            memory_limit: memory_limit(text(MEMORY_LIMIT))?,
+            alone,
+            lease: OnLease::from_variables(&text),
+            ..Self::default()
+        })
     }
 }
 
@@ -136,8 +174,6 @@ fn memory_limit(value: String) -> Result<MemoryLimit, SettingError> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Bytes;
-
     use super::*;
 
     fn from(variables: &[(&str, &str)]) -> Result<MachineOptions, SettingError> {
@@ -157,6 +193,10 @@ mod tests {
         assert_eq!(from(&[(SOFTWARE_GPU, "1")]).unwrap().gpus, GpuUse::WithSoftware);
         assert_eq!(from(&[(SOFTWARE_GPU, "1"), (NO_GPU, "1")]).unwrap().gpus, GpuUse::None);
         assert!(from(&[(ALONE, "1")]).unwrap().alone && !from(&[]).unwrap().alone);
+        let lease = [(LEASE, "7"), (LEASE_BYTES, "100"), (LEASE_PLACES, "a card, gpu0\nanother")];
+        let places = vec!["a card, gpu0".to_owned(), "another".to_owned()];
+        assert_eq!(from(&lease).unwrap().lease, Some(OnLease { id: 7, bytes: Bytes(100), places }));
+        assert_eq!(from(&lease[..1]).unwrap().lease, None);
         let limited = from(&[(MEMORY_LIMIT, "64MiB")]).unwrap();
         assert_eq!(limited.memory_limit, MemoryLimit::every(Bytes::mib(64)));
     }

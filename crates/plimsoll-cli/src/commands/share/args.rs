@@ -129,6 +129,19 @@ pub(crate) struct RunArgs {
     pub(super) command: Vec<String>,
 }
 
+/// Becomes a command once a lease is bound to its process; `plimsoll run` starts it
+#[derive(Debug, Args)]
+pub(crate) struct HoldArgs {
+    #[command(flatten)]
+    pub(super) socket: SocketArgs,
+    /// The lease; its secret is in the environment
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) lease: u64,
+    /// The command
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   plimsoll run --vram 10GiB -- python infer.py

@@ -1,6 +1,7 @@
 //! The command that `plimsoll run` runs: what it sees, which signals reach it, and how it ends.
 //! Never swallows a signal that asks a program to end.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -21,7 +22,7 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts it. From now on signals to this program go to the command.
-    pub(super) fn start(command: &[String], environment: &[(String, String)]) -> io::Result<Self> {
+    pub(super) fn start(command: &[impl AsRef<OsStr>], environment: &[(String, String)]) -> io::Result<Self> {
         let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?;
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let environment = environment.iter().map(|(name, value)| (name, value));
@@ -52,12 +53,6 @@ impl Running {
         if let (Some(pid), Some(signal)) = (pid, rustix::process::Signal::from_named_raw(signal)) {
             let _ = rustix::process::kill_process(pid, signal);
         }
-    }
-
-    /// Ends it, because it cannot be looked after.
-    pub(super) fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `args.rs` | what can be typed |
 //! | `serve.rs` | the daemon |
 //! | `run.rs` | a command that holds a lease while it runs |
+//! | `hold.rs` | what becomes that command, once the lease is bound to its process |
 //! | `child.rs` | that command: its signals and its end |
 //! | `who.rs` | who holds what |
 //! | `told.rs` | why, and what happened |
@@ -13,6 +14,7 @@
 
 mod args;
 mod child;
+mod hold;
 mod lease;
 mod run;
 mod serve;
@@ -25,7 +27,8 @@ use std::path::PathBuf;
 use plimsoll_daemon::client::{Client, ClientError};
 use plimsoll_daemon::folder;
 
-pub(crate) use args::{EventsArgs, LeaseCommand, RunArgs, ServeArgs, SocketArgs, TopArgs, WhoArgs, WhyArgs};
+pub(crate) use args::{EventsArgs, HoldArgs, LeaseCommand, RunArgs, ServeArgs, SocketArgs, TopArgs, WhoArgs, WhyArgs};
+pub(crate) use hold::run as hold;
 pub(crate) use lease::run as lease;
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;

@@ -1,19 +1,22 @@
 //! `plimsoll run`: waits for room, holds a lease while a command runs, and ends as it does.
 //! Never keeps the command from running on: a daemon that goes is waited for, and the lease is claimed again.
-//! Invariant: the lease is bound to the command's process from the moment it runs, so it ends with it, whatever becomes of
+//! Invariant: the lease is bound to the command's process before it runs (`hold.rs`), so it ends with it, whatever becomes of
 //! this program.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use plimsoll::machine::{LEASE, LEASE_BYTES, LEASE_PLACES};
 use plimsoll_core::Bytes;
 use plimsoll_daemon::client::{Client, ClientError};
 use plimsoll_daemon::wire::{Granted, LeaseId, LeaseRequest, Queued, Recall, Request, Rung, Say, Step};
 
 use super::args::RunArgs;
 use super::child::{Running, exit_code};
+use super::hold::SECRET;
 use super::stop;
 use crate::output;
 use crate::stop::{Ended, Stop, warn};
@@ -147,6 +150,15 @@ fn cannot_start(command: &[String], error: &io::Error) -> Stop {
     Stop::failed(format_args!("cannot run '{}': {error}", command[0]))
 }
 
+/// The command as it is started: this program binds the lease to its process and becomes it.
+fn holding(socket: &Path, lease: LeaseId, command: &[String]) -> io::Result<Vec<OsString>> {
+    let own = std::env::current_exe()?.into_os_string();
+    let id = lease.0.to_string();
+    let words = ["hold", "--lease", &id, "--socket"].map(OsString::from);
+    let command = std::iter::once("--").chain(command.iter().map(String::as_str)).map(OsString::from);
+    Ok(std::iter::once(own).chain(words).chain([socket.as_os_str().to_owned()]).chain(command).collect())
+}
+
 /// A command that runs on a lease.
 struct Holding<'a> {
     args: &'a RunArgs,
@@ -167,25 +179,26 @@ impl<'a> Holding<'a> {
         let lease = granted.lease;
         let mut environment = granted.environment.clone();
         environment.extend([
-            ("PLIMSOLL_LEASE".to_owned(), lease.0.to_string()),
-            ("PLIMSOLL_LEASE_BYTES".to_owned(), granted.bytes.to_string()),
+            (LEASE.to_owned(), lease.0.to_string()),
+            (LEASE_BYTES.to_owned(), granted.bytes.to_string()),
+            (LEASE_PLACES.to_owned(), granted.places.join("\n")),
             ("PLIMSOLL_LEASE_DEVICES".to_owned(), granted.devices.join(",")),
         ]);
-        let mut running = match Running::start(&args.command, &environment) {
+        environment.push((SECRET.to_owned(), granted.secret.clone()));
+        let command = match holding(&socket, lease, &args.command) {
+            Ok(command) => command,
+            Err(error) => {
+                let _ = client.give_back(lease);
+                return Err(cannot_start(&args.command, &error));
+            }
+        };
+        let running = match Running::start(&command, &environment) {
             Ok(running) => running,
             Err(error) => {
                 let _ = client.give_back(lease);
                 return Err(cannot_start(&args.command, &error));
             }
         };
-        let attached = client.ask(&Request::Attach { lease, pid: running.pid() });
-        // One that has ended already needs no lease; its end is seen in a moment.
-        if let Err(ClientError::Refused(why)) = attached
-            && running.look().is_ok_and(|ended| ended.is_none())
-        {
-            running.kill();
-            return Err(Stop::failed(format_args!("the lease could not be bound to the command: {why}")));
-        }
         Ok(Self {
             args,
             socket,
@@ -312,7 +325,12 @@ impl<'a> Holding<'a> {
         self.tried = Instant::now();
         let Ok(mut client) = Client::connect(&self.socket) else { return };
         match client.ask(&Request::Claim { lease: self.lease, secret: self.secret.clone() }) {
-            Ok(_) => self.client = Some(client),
+            Ok(_) => {
+                // The last daemon may have gone before it was bound to the command.
+                let pid = self.running.pid();
+                let _ = client.ask(&Request::Attach { lease: self.lease, pid, secret: None });
+                self.client = Some(client);
+            }
             Err(ClientError::Refused(why)) => {
                 warn(format_args!("the lease is over, and the command goes on without: {why}"));
                 self.is_over = true;

@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use plimsoll::MachineOptions;
+use plimsoll::book::Book;
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::config::Config;
 use plimsoll_daemon::engines::config::ConfigError;
@@ -32,9 +34,10 @@ pub(crate) fn run(args: &ServeArgs) -> Ended {
         (None, Some(address)) => Some(address),
         (None, None) => Some(SocketAddr::from(HTTP)),
     };
+    let alone = MachineOptions::from_env().map_err(Stop::failed)?.alone;
     let sources: Vec<Box<dyn Truth>> = match args.truth.as_ref().or(config.truth.as_ref()) {
         Some(script) => vec![Box::new(Scripted::new(script))],
-        None => sources(),
+        None => sources(&config.capacities()),
     };
     let options = ServeOptions {
         socket: args.socket.socket.clone().or(config.socket.clone()).unwrap_or_else(|| args.socket.path()),
@@ -43,6 +46,7 @@ pub(crate) fn run(args: &ServeArgs) -> Ended {
         sources,
         period: PERIOD,
         engines: engines(args, config).map_err(Stop::failed)?,
+        book: (!alone).then(Book::of_user),
     };
     serve(options, show).map_err(Stop::failed)
 }

@@ -107,6 +107,7 @@ fn standing(holder: &Holder) -> Cell {
     let pinned = if holder.pinned { " pinned" } else { "" };
     match (holder.sort, holder.phase) {
         (Sort::Stranger, _) => faint("–"),
+        (Sort::Member, _) => faint("by the book"),
         (_, Phase::Recalled) => bad(format!("{quality} asked back")),
         (_, Phase::Returning) => faint("given back"),
         (_, Phase::Held) => Cell::new(format!("{quality}{pinned}")),

@@ -24,6 +24,7 @@ impl<H: Host> Scheduler<H> {
         self.may_request(&spec)?;
         let (rungs, limit, owner) = (spec.ladder.len(), GrantSpec::RUNGS_MAX, spec.owner);
         let held = spec.ladder.get(rung).ok_or(GrantError::BadLadder { rungs, limit })?;
+        self.allot_what_is_there(held.portions());
         let lease = self.ledger.reserve_all(held.portions(), Self::holder_of(owner)).map_err(GrantError::NotInTime)?;
         let bytes = held.portions().iter().map(|(_, bytes)| *bytes).sum();
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);

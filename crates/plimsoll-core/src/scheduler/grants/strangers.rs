@@ -15,7 +15,8 @@ impl<H: Host> Scheduler<H> {
         }
         let over = self.device_ids().map(|device| {
             let stays = self.ledger.lasting(device) - self.coming_back(device);
-            (device, stays - self.ledger.line(device))
+            // What others were allotted is no stranger's: whoever keeps the book asks for that.
+            (device, stays - self.ledger.measured(device))
         });
         let over: Portions = over.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
         if over.is_empty() {

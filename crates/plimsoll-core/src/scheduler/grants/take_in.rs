@@ -55,6 +55,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.forget_grants_of(now, device, program, used, bytes.min(used));
         let held = spec.ladder[0].portions().to_vec();
+        self.allot_what_is_there(&held);
         let lease = self.ledger.reserve_all(&held, Self::holder_of(spec.owner)).map_err(GrantError::NotInTime)?;
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
         let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now };

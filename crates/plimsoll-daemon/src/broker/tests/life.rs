@@ -114,7 +114,7 @@ fn a_lease_that_another_process_holds_ends_with_that_process() {
     let mut world = World::new(1);
     let lease = lease_of(&world.ask(10, wants(&[600])));
     let child = Process { pid: 20, started: 9 };
-    let attach = Request::Attach { lease, pid: 20 };
+    let attach = Request::Attach { lease, pid: 20, secret: None };
     let said = world.broker.ask(world.now, &Asker::Client(ClientId(10)), Some(child), attach);
     assert_eq!(said, Say::Done);
     world.uses.insert((20, 0), 600);
@@ -185,7 +185,7 @@ fn the_next_daemon_takes_over_what_is_held() {
     let mut world = World { broker: Broker::new(Moment(1), settings(), next, 1), ..world };
     world.now = Moment(1);
     let truths = world.truths();
-    world.broker.add_devices(&truths);
+    world.broker.add_devices(world.now, &truths);
     world.broker.adopt(world.now, serde_json::from_str(&text).unwrap());
     world.read();
     assert_eq!((world.promised(1), world.line(1)), (300, 1_000), "what it uses is its own");
@@ -220,7 +220,7 @@ fn what_nobody_claims_from_the_next_daemon_is_over() {
     let stored: Vec<_> = world.broker.drain_changed().into_iter().filter_map(|(_, lease)| lease).collect();
     world.broker = Broker::new(world.now, settings(), 1, 1);
     let truths = world.truths();
-    world.broker.add_devices(&truths);
+    world.broker.add_devices(world.now, &truths);
     world.broker.adopt(world.now, stored);
     world.pass(59.0);
     assert_eq!(world.promised(0), 600);

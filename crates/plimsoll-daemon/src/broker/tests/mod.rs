@@ -2,6 +2,7 @@
 
 mod life;
 mod long;
+mod members;
 mod sharing;
 
 use std::collections::BTreeMap;
@@ -60,6 +61,7 @@ impl World {
                 capacity: Bytes::mib(1_000),
                 free: Bytes::mib(1_000) - used,
                 processes: Some(processes),
+                in_book: Some(format!("card {at}")),
                 source: "test".to_owned(),
                 environment: vec![("CUDA_VISIBLE_DEVICES".to_owned(), at.to_string())],
             }

@@ -183,15 +183,16 @@ fn holder_line(holder: &Holder, name: usize) -> Line {
     let used = holder.portions.iter().map(|portion| portion.used).sum::<Option<u64>>();
     let devices: Vec<&str> = holder.portions.iter().map(|portion| portion.device.as_str()).collect();
     let has_lease = matches!(holder.sort, Sort::Lease | Sort::Engine);
-    let is_over = has_lease && used.is_some_and(|used| used > promised);
-    let style = if holder.sort == Sort::Stranger { SOFT } else { PLAIN };
+    let is_stranger = holder.sort == Sort::Stranger;
+    let is_over = !is_stranger && used.is_some_and(|used| used > promised);
+    let style = if is_stranger { SOFT } else { PLAIN };
     let quality = if has_lease { format!("{:.0} %", holder.quality * 100.0) } else { "–".to_owned() };
     let priority = if has_lease { urgency(holder.priority) } else { "–" };
     let (state_style, state) = standing(holder);
     Line::default()
         .with(style, padded(&clean(&holder.name), name))
         .with(style, format!(" {} ", padded(&devices.join(","), 9)))
-        .with(style, format!("{:>9} ", if has_lease { bytes(promised) } else { "–".to_owned() }))
+        .with(style, format!("{:>9} ", if is_stranger { "–".to_owned() } else { bytes(promised) }))
         .with(
             if is_over { coloured(AnsiColor::Red) } else { style },
             format!("{:>9} ", used.map_or_else(|| "–".to_owned(), bytes)),
@@ -350,6 +351,15 @@ mod tests {
         }
         let stranger = lines.iter().find(|line| line.contains("Xorg")).expect("a row");
         assert!(stranger.contains("no lease") && !stranger.contains('\u{1b}'), "{stranger}");
+    }
+
+    #[test]
+    fn members_of_the_book_are_seen_with_what_they_may_promise() {
+        let mut state = state(0);
+        state.holders = vec![holder("plimsoll", Sort::Member, 3 * GIB, GIB)];
+        let lines = shown(&state, Size { width: 80, height: 24 }, 0);
+        let row = lines.iter().find(|line| line.contains("shares the book")).expect("a row");
+        assert!(row.contains("3.0 GiB") && row.contains("1.0 GiB"), "{row}");
     }
 
     #[test]

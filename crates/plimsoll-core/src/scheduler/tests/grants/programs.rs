@@ -100,3 +100,15 @@ fn a_grant_that_is_handed_over_is_the_other_programs() {
     reads(&mut scheduler, 4, 300, &[(2, 300)]);
     assert_eq!(phase(&scheduler, id), Some(GrantPhase::Returning));
 }
+
+/// A daemon that starts again has nothing allotted yet, and what its programs hold is there all the same.
+#[test]
+fn what_is_there_already_counts_as_allotted() {
+    let mut scheduler = three_gpus();
+    scheduler.set_allotment(Moment(1), A, Some(Bytes(50)));
+    let spec = || GrantSpec { owner: GrantOwner::Program(7), ..on_a(&[600]) };
+    scheduler.adopt(Moment(2), spec(), 0).expect("it is held already");
+    assert_eq!(scheduler.ledger().allotment(A), Some(Bytes(600)), "so that others hear of it");
+    let waits = scheduler.request(Moment(3), GrantSpec { owner: GrantOwner::Program(8), ..on_a(&[10]) });
+    assert!(waits.is_ok_and(|id| phase(&scheduler, id) == Some(GrantPhase::Waiting)), "and nobody is given more");
+}

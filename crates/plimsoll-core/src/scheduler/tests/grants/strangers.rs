@@ -78,3 +78,15 @@ fn steps_stay_above_what_is_of_use() {
     others_leave(&mut scheduler, Moment(2), A, 450);
     assert_eq!(heard(&mut scheduler), ["grant 2 should step down to 2", "grant 1 should step down to 1"]);
 }
+
+/// What others were allotted is no stranger's use: whoever keeps the book asks for it, by how urgent it is.
+#[test]
+fn nobody_steps_down_because_less_is_allotted() {
+    let mut scheduler = yielding();
+    two_holders(&mut scheduler);
+    scheduler.set_allotment(Moment(2), A, Some(Bytes(300)));
+    scheduler.tick(Moment(3));
+    assert!(heard(&mut scheduler).is_empty());
+    others_leave(&mut scheduler, Moment(4), A, 600);
+    assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 1"], "to strangers they do");
+}
