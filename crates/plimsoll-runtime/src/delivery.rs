@@ -114,7 +114,11 @@ impl Delivery {
                 (Settled::Done(report), Output::Last(output)) => {
                     self.results.push(Accepted { task, job, output, report });
                 }
-                (Settled::Done(_), Output::Next(next)) => {
+                (Settled::Done(report), Output::Next(next)) => {
+                    let attempts = job.attempts_and(report.attempts);
+                    if !attempts.is_empty() {
+                        next.1.inherit(attempts);
+                    }
                     self.next_stages.push(*next);
                     self.unwanted.push(Unwanted { _job: job, _output: None });
                 }

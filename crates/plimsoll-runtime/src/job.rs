@@ -3,11 +3,11 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::scheduler::{Host, Report};
-use plimsoll_core::{Bytes, Fault, Priority, Rung, TaskError, TaskId};
+use plimsoll_core::{Attempt, Bytes, Fault, Priority, Rung, TaskError, TaskId};
 use smallvec::SmallVec;
 
 use crate::backend::Backend;
@@ -96,6 +96,10 @@ pub(crate) trait Job: Send + Sync {
     fn is_of_an_ended_group(&self) -> bool;
     /// If it is a stage of this item, the stages after it are at least this urgent. Says whether it is.
     fn raise(&self, item: u64, priority: Priority) -> bool;
+    /// The attempts in vain at the stages before it: its item's, and so part of what its own report says.
+    fn inherit(&self, attempts: Vec<Attempt>);
+    /// What it inherited and its own.
+    fn attempts_and(&self, own: Vec<Attempt>) -> Vec<Attempt>;
     /// The result goes to whoever asked for it.
     fn deliver(&self, task: TaskId, end: End, another_follows: bool);
     /// It was not taken in: whoever asked is told so.
@@ -116,7 +120,7 @@ pub struct Done<O> {
     pub index: u64,
     /// Its result.
     pub output: O,
-    /// Device, rung, attempts, times and bytes.
+    /// Device, rung, attempts, times and bytes. Of an item of a pipeline: those of its last stage, and the attempts at all.
     pub report: Report,
 }
 
@@ -234,6 +238,8 @@ pub(crate) struct TypedJob<W: Workload> {
     pub(crate) item: Option<Item>,
     /// The level that its item was raised to since.
     pub(crate) raised: AtomicU8,
+    /// Attempts in vain at the stages before it; hardly ever any.
+    pub(crate) inherited: OnceLock<Vec<Attempt>>,
     pub(crate) stopped: AtomicBool,
 }
 
@@ -314,8 +320,9 @@ impl<W: Workload> Job for TypedJob<W> {
 
     fn deliver(&self, id: TaskId, end: End, another_follows: bool) {
         let result = match end {
-            Ok((output, report)) => {
+            Ok((output, mut report)) => {
                 let output = *output.downcast().expect("`run` of this very job boxed it");
+                report.attempts = self.attempts_and(std::mem::take(&mut report.attempts));
                 Ok(Done { id, index: self.tag, output, report })
             }
             Err(error) => {
@@ -324,6 +331,17 @@ impl<W: Workload> Job for TypedJob<W> {
             }
         };
         self.channel.post(self.tag, result, another_follows);
+    }
+
+    fn inherit(&self, attempts: Vec<Attempt>) {
+        self.inherited.get_or_init(|| attempts);
+    }
+
+    fn attempts_and(&self, own: Vec<Attempt>) -> Vec<Attempt> {
+        match self.inherited.get() {
+            Some(earlier) => earlier.iter().cloned().chain(own).collect(),
+            None => own,
+        }
     }
 
     fn raise(&self, item: u64, priority: Priority) -> bool {

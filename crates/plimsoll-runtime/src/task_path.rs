@@ -19,8 +19,8 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::scheduler::{
@@ -123,7 +123,8 @@ pub(crate) fn describe<W: Workload>(
         explain: options.explain,
     };
     let (channel, stopped, raised) = (Arc::clone(channel), AtomicBool::new(false), AtomicU8::new(0));
-    (spec, Arc::new(TypedJob { channel, input, references, values, tag, item, raised, stopped }))
+    let inherited = OnceLock::new();
+    (spec, Arc::new(TypedJob { channel, input, references, values, tag, item, raised, inherited, stopped }))
 }
 
 /// A task on its way in.

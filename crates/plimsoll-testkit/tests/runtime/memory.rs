@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::balancer::Strategy;
 use plimsoll_core::{Bytes, Fault, Footprint, Ladder, MemoryMoment, Refusal, Setback, TaskError};
-use plimsoll_runtime::{Done, Orchestrator, Reference, Registered, Task, check};
+use plimsoll_runtime::{Done, Orchestrator, Pipeline, Reference, Registered, Task, check, workload};
 use plimsoll_testkit::virtual_device::VirtualDevice;
 
 use crate::bounded::{Gate, PATIENCE, bounded, within};
@@ -69,6 +69,21 @@ fn stepped_down(done: &Done<Answer>, when: When, value: u64) {
     let moment = if when == When::Run { MemoryMoment::Run } else { MemoryMoment::Open };
     let Setback::Failed(Fault::OutOfMemory { moment: at, wanted }) = &attempt.setback else { panic!("{attempt}") };
     assert_eq!((*at, *wanted), (moment, TOO_MUCH));
+}
+
+/// What an item's first stage tried in vain is in what its last one reports.
+#[test]
+fn an_item_tells_the_attempts_at_all_its_stages() {
+    bounded(|| {
+        let (orchestrator, work, _gpu) = small_gpu(scripted(When::Run));
+        let same = orchestrator.register(workload::function("same", |n: &u64| Ok::<_, std::io::Error>(*n)));
+        let value = |answer: Answer| Task::new(answer.value);
+        let pipeline = Pipeline::of(&work).then(&same, value).then(&same, Task::new);
+        let reference = Reference::new(vec![1]);
+        let done = orchestrator.run_pipeline(&pipeline, [task(When::Run, 7, &reference)]).next().unwrap().unwrap();
+        let tried: Vec<_> = done.report.attempts.iter().map(|attempt| (attempt.rung, attempt.device)).collect();
+        assert_eq!((done.output, tried), (7, vec![("gpu", FIRST)]));
+    });
 }
 
 #[test]

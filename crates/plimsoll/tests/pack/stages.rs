@@ -1,5 +1,6 @@
 //! The staged method: every mix of devices and threads gives the same bytes, whatever a device does.
 
+use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use plimsoll::machine::{GpuUse, Machine, MachineOptions};
 use plimsoll::pack::{Format, Method, PackError, PackOptions, PackWatch, Packer, PackerOptions, StageChoice, Stages};
 use plimsoll::{Bytes, Device, Nanos, Orchestrator};
 use plimsoll_runtime::cpu::CpuDevice;
-use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice, VirtualDeviceBuilder};
+use plimsoll_testkit::virtual_device::{Calls, ScriptedFault, VirtualDevice, VirtualDeviceBuilder};
 
 use crate::data::{mixed, pack, packer, unpack};
 
@@ -89,26 +90,70 @@ fn every_mix_on_every_number_of_threads_gives_the_same_bytes_each_time() {
 #[test]
 fn a_gpu_that_misbehaves_changes_nothing() {
     let raw = mixed(6_000_000, 62);
-    let faults = [
-        None,
-        Some(ScriptedFault::OutOfMemory { allocation: 6 }),
-        Some(ScriptedFault::Lost { launch: 5 }),
-        Some(ScriptedFault::Stalled { read: 5, after: Nanos::seconds(1) }),
-        Some(ScriptedFault::WrongAnswer { read: 4 }),
-        Some(ScriptedFault::Unsupported { kernel: "match_find" }),
-        Some(ScriptedFault::Unsupported { kernel: "huffman_put" }),
+    let away = [ScriptedFault::Lost { launch: 5 }, ScriptedFault::StaysAway { reopening: 1 }];
+    let faults: [&[ScriptedFault]; 8] = [
+        &[],
+        &[ScriptedFault::OutOfMemory { allocation: 6 }],
+        &away[..1],
+        // Disconnected: it does not come back when it is looked for.
+        &away,
+        &[ScriptedFault::Stalled { read: 5, after: Nanos::seconds(1) }],
+        &[ScriptedFault::WrongAnswer { read: 4 }],
+        &[ScriptedFault::Unsupported { kernel: "match_find" }],
+        &[ScriptedFault::Unsupported { kernel: "huffman_put" }],
     ];
     for (format, filter) in [(Format::Zstd, None), (Format::Zstd, Some("shuffle:u32")), (Format::Gzip, None)] {
-        let options = staged(format, filter);
+        let options = PackOptions { block: Some(Bytes(256 << 10)), ..staged(format, filter) };
         let expected = pack(&packer(1), &options, &raw);
-        for fault in faults {
+        for faults in faults {
             let gpu = VirtualDevice::gpu("scripted").slots(1).pace(Duration::from_millis(2));
-            let gpu: Arc<dyn Device> = Arc::new(fault.into_iter().fold(gpu, VirtualDeviceBuilder::fault).build());
+            let gpu = Arc::new(faults.iter().copied().fold(gpu, VirtualDeviceBuilder::fault).build());
             let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(1).build());
-            let packer = on(vec![cpu, gpu], Stages::default());
-            assert!(pack(&packer, &options, &raw) == expected, "{format}: a GPU with {fault:?}");
+            let used: Arc<dyn Device> = Arc::<VirtualDevice>::clone(&gpu);
+            let packer = on(vec![cpu, used], Stages::default());
+            let (packed, retries) = pack_counting(&packer, &options, &raw);
+            assert!(packed == expected, "{format}: a GPU with {faults:?}");
+            let happened = faults.first().is_some_and(|fault| has_happened(*fault, gpu.calls()));
+            assert!(!happened || retries > 0, "{format}: {faults:?} cost a retry that nobody counted");
+            assert!(!faults.is_empty() || retries == 0, "{format}: {retries} retries for nothing");
         }
     }
+}
+
+/// Whether the GPU came to the call at which it was to fail. Its first read and launch are its known answer.
+fn has_happened(fault: ScriptedFault, calls: Calls) -> bool {
+    match fault {
+        ScriptedFault::OutOfMemory { allocation } => calls.allocations >= allocation,
+        ScriptedFault::Lost { launch } => calls.launches >= launch,
+        ScriptedFault::Stalled { read, .. } | ScriptedFault::WrongAnswer { read } => calls.reads >= read,
+        _ => false,
+    }
+}
+
+/// Every fault that is scripted does happen, where nothing but the GPU may do the work.
+#[test]
+fn retries_of_a_gpu_are_counted() {
+    let raw = mixed(3_000_000, 64);
+    let options = PackOptions { block: Some(Bytes(256 << 10)), ..staged(Format::Zstd, None) };
+    let expected = pack(&packer(1), &options, &raw);
+    for fault in [ScriptedFault::Lost { launch: 5 }, ScriptedFault::WrongAnswer { read: 4 }] {
+        let gpu = Arc::new(VirtualDevice::gpu("scripted").slots(1).fault(fault).build());
+        let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(1).build());
+        let stages = Stages { find: StageChoice::Gpu, ..Stages::default() };
+        let used: Arc<dyn Device> = Arc::<VirtualDevice>::clone(&gpu);
+        let packer = on(vec![cpu, used], stages);
+        let (packed, retries) = pack_counting(&packer, &options, &raw);
+        assert!(packed == expected && has_happened(fault, gpu.calls()), "{fault:?}: {:?}", gpu.calls());
+        assert!(retries > 0, "{fault:?}");
+    }
+}
+
+/// What comes out, and how often something was tried in vain.
+fn pack_counting(packer: &Packer, options: &PackOptions, raw: &[u8]) -> (Vec<u8>, u64) {
+    let recipe = options.recipe(Some(raw.len() as u64)).expect("options that can be meant");
+    let mut packed = Vec::new();
+    let done = packer.pack(Cursor::new(raw.to_vec()), &mut packed, &recipe, &PackWatch::default());
+    (packed, done.expect("it can be packed").retries)
 }
 
 #[test]
