@@ -76,7 +76,7 @@ impl<H: Host> Scheduler<H> {
         for &(device, bytes) in portions.iter().filter(|(device, _)| device.index() < self.devices.len()) {
             let missing = bytes - self.free_for_grants(device);
             if missing > Bytes::ZERO && self.could_be_allotted(device, missing) {
-                self.allotments.asked.push((device, self.ledger.line(device) + missing, priority));
+                self.allotments.asked.push((device, self.allotment_with(device, missing), priority));
                 wanted = wanted.with(device);
                 self.allotments.wanted = self.allotments.wanted.with(device);
             }
@@ -160,6 +160,12 @@ impl<H: Host> Scheduler<H> {
         running.chain(queued).max()
     }
 
+    /// The allotment with which so much more could be promised. What is promised already may be above the line, which
+    /// sinks as others come.
+    pub(super) fn allotment_with(&self, device: DeviceId, missing: Bytes) -> Bytes {
+        self.ledger.line(device).max(self.ledger.promised(device)) + missing
+    }
+
     fn wanted_by_tasks(&self, device: DeviceId) -> Option<(Bytes, Priority)> {
         let mut heads = self.device(device).queue.iter().take(LOOK);
         heads.find_map(|task| self.wanted_by_task(device, task))
@@ -170,6 +176,6 @@ impl<H: Host> Scheduler<H> {
         let Phase::Queued { rung, .. } = state.phase else { return None };
         let missing = self.shortfall(device, &state.spec, &state.spec.ladder.rungs()[rung])?;
         let helps = self.could_be_allotted(device, missing);
-        helps.then(|| (self.ledger.line(device) + missing, state.spec.priority))
+        helps.then(|| (self.allotment_with(device, missing), state.spec.priority))
     }
 }

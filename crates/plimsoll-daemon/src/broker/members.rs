@@ -62,15 +62,8 @@ impl Broker {
             // It never rests: who asks next should not have to wait for the book.
             standing: Standing { ours: used - strangers, strangers, urgency: Some(Priority::Background), ..standing },
             allotment: self.scheduler.ledger().allotment(device),
-            wanted: self.wanted(device).or_else(|| self.wanted_at_hand(known?)),
+            wanted: self.scheduler.wanted_allotment(device).or_else(|| self.wanted_at_hand(known?)),
         }
-    }
-
-    /// What is wanted beside all that is promised, though that may be more than was allotted.
-    fn wanted(&self, device: DeviceId) -> Option<(Bytes, Priority)> {
-        let ledger = self.scheduler.ledger();
-        let beyond = ledger.promised(device) - ledger.line(device);
-        self.scheduler.wanted_allotment(device).map(|(bytes, priority)| (bytes + beyond, priority))
     }
 
     /// While nobody else wants any of it, half of what nobody was allotted is kept at hand for who asks next.

@@ -151,7 +151,7 @@ impl MachineOptions {
             gpus,
             memory_limit: memory_limit(text(MEMORY_LIMIT))?,
             alone,
-            lease: OnLease::from_variables(&text),
+            lease: OnLease::from_variables(text),
             ..Self::default()
         })
     }

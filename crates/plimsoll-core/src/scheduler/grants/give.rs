@@ -49,7 +49,7 @@ impl<H: Host> Scheduler<H> {
         let lacks = |more: &[(DeviceId, Bytes)]| {
             let missing = bytes_on(more, device) - self.free_for_grants(device);
             (missing > Bytes::ZERO && self.could_be_allotted(device, missing))
-                .then(|| self.ledger.line(device) + missing)
+                .then(|| self.allotment_with(device, missing))
         };
         let mut waiting = self.grants.waiting.iter().filter_map(|(_, id)| self.grants.get(*id));
         let wanted = |grant: &super::book::Grant| {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scheduler::GrantNews;
-use crate::{GrantOwner, GrantRung, GrantSpec, Priority, Setback, TaskError};
+use crate::{DeviceSet, GrantOwner, GrantRung, GrantSpec, Priority, Setback, TaskError};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -159,6 +159,22 @@ fn a_grant_that_waits_for_an_allotment_wants_it() {
     let news = scheduler.drain_grant_news();
     assert!(matches!(news[..], [GrantNews::Granted { grant, rung: 0, .. }] if grant == id));
     assert_eq!(wanted(&scheduler), None);
+}
+
+#[test]
+fn what_is_wanted_comes_on_top_of_what_is_promised_above_the_line() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    scheduler.request(Moment(1), grant(&[300], Priority::High)).unwrap();
+    allot(&mut scheduler, 2, 100);
+    let waits = scheduler.request(Moment(3), grant(&[200], Priority::Normal)).unwrap();
+    assert_eq!(wanted(&scheduler), Some((500, Priority::Normal)), "300 are promised though 100 are allotted");
+    scheduler.cancel_grant(Moment(4), waits);
+    scheduler.will_ask_for(&[(GPU, Bytes(250))], Priority::Low);
+    assert_eq!(wanted(&scheduler), Some((550, Priority::Low)));
+    scheduler.asks_no_longer(DeviceSet::NONE.with(GPU));
+    let spec = spec(&mut scheduler, on_gpu(150));
+    scheduler.submit(Moment(5), spec, ()).unwrap();
+    assert_eq!(wanted(&scheduler), Some((450, Priority::Normal)));
 }
 
 #[test]
