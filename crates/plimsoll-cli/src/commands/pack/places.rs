@@ -42,7 +42,7 @@ impl Place {
     /// Its length, if it is a file.
     pub(super) fn length(&self) -> Option<u64> {
         let metadata = fs::metadata(self.path.as_ref()?).ok()?;
-        metadata.is_file().then(|| metadata.len())
+        metadata.is_file().then_some(metadata.len())
     }
 
     /// Opens it.
