@@ -10,17 +10,17 @@
 //! | `page.rs` | what is in it, as text with a checksum |
 //! | `lock.rs` | who may change it |
 //! | `process.rs` | whether a member still lives |
-//! | `bell.rs` | how one member wakes another |
-//! | `desk.rs` | how whoever promises bytes keeps its entries |
+//! | `wakeup.rs` | how one member wakes another |
+//! | `membership.rs` | how whoever promises bytes keeps its entries |
 //! | `listed.rs` | devices whose bytes are in the book |
 
-mod bell;
-mod desk;
 mod folder;
 mod listed;
 mod lock;
+mod membership;
 mod page;
 mod process;
+mod wakeup;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,11 +32,11 @@ use plimsoll_core::allotment::Want;
 use plimsoll_core::{Bytes, Moment};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use bell::Bell;
-pub use desk::{Desks, Promiser, Seen};
 pub use listed::{Listed, Place};
+pub use membership::{Membership, Promiser, Seen};
 pub use page::{BYTES_MAX, ENTRIES_MAX};
 pub(crate) use process::own_start;
+pub(crate) use wakeup::Wakeup;
 
 /// How long to wait for another member that changes the book. That takes well below a millisecond; one that was stopped
 /// meanwhile should not stop everyone else.
@@ -244,8 +244,8 @@ impl Book {
         static MEMBERS: AtomicU64 = AtomicU64::new(0);
         let number = MEMBERS.fetch_add(1, Ordering::Relaxed);
         let id = MemberId { pid: std::process::id(), started: process::own_start(), number };
-        let bell = Arc::new(Bell::hang(&self.folder, &id));
-        Member { book: self.clone(), id, bell }
+        let wakeup = Arc::new(Wakeup::bind(&self.folder, &id));
+        Member { book: self.clone(), id, wakeup }
     }
 
     /// Changes the book while nobody else can. Members that have died are swept before.
@@ -260,7 +260,7 @@ impl Book {
         if entries != before {
             page::write(&path, &entries)?;
         }
-        dead.iter().for_each(|id| bell::take_down(&self.folder, id));
+        dead.iter().for_each(|id| wakeup::remove(&self.folder, id));
         Ok(result)
     }
 
@@ -271,7 +271,7 @@ impl Book {
     fn unreadable(&self, reason: String) -> Vec<Entry> {
         warn(&Warning::Unreadable { path: self.path(), reason });
         // Whoever was in it should write itself down again.
-        bell::ring_all(&self.folder);
+        wakeup::wake_all(&self.folder);
         Vec::new()
     }
 }
@@ -300,7 +300,7 @@ pub fn now() -> Moment {
 pub struct Member {
     book: Book,
     id: MemberId,
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
 }
 
 impl fmt::Debug for Member {
@@ -329,33 +329,33 @@ impl Member {
     }
 
     /// Wakes other members that are to look at the book.
-    pub fn ring<'a>(&self, members: impl IntoIterator<Item = &'a MemberId>) {
-        members.into_iter().filter(|id| **id != self.id).for_each(|id| bell::ring(&self.book.folder, id));
+    pub fn wake<'a>(&self, members: impl IntoIterator<Item = &'a MemberId>) {
+        members.into_iter().filter(|id| **id != self.id).for_each(|id| wakeup::wake(&self.book.folder, id));
     }
 
-    /// Sleeps until another member rings, or this long; `None` is for ever.
+    /// Sleeps until another member wakes it, or this long; `None` is for ever.
     pub fn wait(&self, at_most: Option<Duration>) {
-        self.bell.wait(at_most);
+        self.wakeup.wait(at_most);
     }
 
     /// What wakes it from within this process.
     pub fn waker(&self) -> Waker {
-        Waker(Arc::clone(&self.bell))
+        Waker(Arc::clone(&self.wakeup))
     }
 
-    pub(crate) fn bell(&self) -> &Arc<Bell> {
-        &self.bell
+    pub(crate) fn wakeup(&self) -> &Arc<Wakeup> {
+        &self.wakeup
     }
 }
 
 /// Wakes a member from within its process.
 #[derive(Clone)]
-pub struct Waker(Arc<Bell>);
+pub struct Waker(Arc<Wakeup>);
 
 impl Waker {
     /// Ends its sleep, or the next one if it is awake.
     pub fn wake(&self) {
-        self.0.ring();
+        self.0.wake();
     }
 }
 
@@ -372,7 +372,7 @@ impl Drop for Member {
             entries.iter().filter(|entry| entry.wanted.is_some()).map(|entry| entry.member.clone()).collect::<Vec<_>>()
         });
         // One that cannot take its entries out is swept once its process has ended.
-        self.ring(&left.unwrap_or_default());
-        bell::take_down(&self.book.folder, &self.id);
+        self.wake(&left.unwrap_or_default());
+        wakeup::remove(&self.book.folder, &self.id);
     }
 }

@@ -301,7 +301,7 @@ fn start_readers(shared: &Arc<Shared>, margin: Margin) -> Vec<JoinHandle<()>> {
 /// Without its thread nobody would ever allot anything: then there is no keeper.
 fn start_keeper(shared: &Arc<Shared>) -> Option<JoinHandle<()>> {
     let keeper = Keeper::new(shared)?;
-    shared.set_keeper(keeper.bell());
+    shared.set_keeper(keeper.wakeup());
     spawn("plimsoll-book".to_owned(), move || keeper.keep())
 }
 

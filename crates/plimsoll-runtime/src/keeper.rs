@@ -1,7 +1,7 @@
 //! The keeper: one thread of an orchestrator that keeps its entries in the book, and its allotments as the book says.
 //! Never holds the scheduler's lock while it reads, writes or waits for the book, and never makes a task wait for a file: a task
 //! that lacks allotment waits in its queue, as for any memory.
-//! Invariant: with nothing to do it sleeps until somebody rings; how it and the book go together is `book/desk.rs`.
+//! Invariant: with nothing to do it sleeps until somebody wakes it; how it and the book go together is `book/membership.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, DeviceSet, Priority};
 
-use crate::book::{self, Desks, Promiser, Seen, Warning};
+use crate::book::{self, Membership, Promiser, Seen, Warning};
 use crate::shared::{Shared, Stage, drop_quietly};
 use crate::wait::Wait;
 
@@ -18,7 +18,7 @@ const READING_WAIT_MAX: Duration = Duration::from_millis(20);
 
 /// Keeps one orchestrator's entries.
 pub(crate) struct Keeper {
-    desks: Desks<Orchestrated>,
+    membership: Membership<Orchestrated>,
 }
 
 impl Keeper {
@@ -26,47 +26,47 @@ impl Keeper {
     pub(crate) fn new(shared: &Arc<Shared>) -> Option<Self> {
         let listed = || shared.devices.iter().enumerate().filter_map(|(at, opened)| Some((at, opened.device.book()?)));
         let book = listed().next()?.1.book.clone();
-        let mut desks = Desks::new(&book, Orchestrated(Arc::clone(shared)));
+        let mut membership = Membership::new(&book, Orchestrated(Arc::clone(shared)));
         let mut state = shared.lock();
         for (at, place) in listed().filter(|(_, place)| place.book == book) {
             let (id, device) = (DeviceId(at as u16), &shared.devices[at].device);
             // What counts a device's bytes: the process for its heap, the device object for all others.
             let address = Arc::as_ptr(device).addr() as u64;
-            desks.add(id, place.device.clone(), address, device.facts().kind == DeviceKind::Cpu);
+            membership.add(id, place.device.clone(), address, device.facts().kind == DeviceKind::Cpu);
             state.scheduler.set_allotment(shared.now(), id, Some(Bytes::ZERO));
         }
         shared.release(state);
-        Some(Self { desks })
+        Some(Self { membership })
     }
 
-    /// What rings when there is something for it to do.
-    pub(crate) fn bell(&self) -> Arc<book::Bell> {
-        Arc::clone(self.desks.member().bell())
+    /// What wakes it when there is something for it to do.
+    pub(crate) fn wakeup(&self) -> Arc<book::Wakeup> {
+        Arc::clone(self.membership.member().wakeup())
     }
 
     /// Keeps the book until the orchestrator closes, whatever panics on the way.
     pub(crate) fn keep(mut self) {
         while catch_unwind(AssertUnwindSafe(|| self.keep_until_closing())).is_err() {
             // Nobody knows what the book says of us: better alone than stuck.
-            self.desks.go_alone();
+            self.membership.go_alone();
         }
     }
 
     fn keep_until_closing(&mut self) {
-        while self.desks.promiser().0.lock().stage != Stage::Closing {
-            let nap = self.desks.look();
-            self.desks.member().wait(nap);
+        while self.membership.promiser().0.lock().stage != Stage::Closing {
+            let nap = self.membership.look();
+            self.membership.member().wait(nap);
         }
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.desks.go_alone();
+        self.membership.go_alone();
     }
 }
 
-/// An orchestrator, as the book's desks know it.
+/// An orchestrator, as the book knows it.
 struct Orchestrated(Arc<Shared>);
 
 impl Promiser for Orchestrated {

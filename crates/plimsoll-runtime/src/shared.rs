@@ -14,7 +14,7 @@ use plimsoll_core::event::Event;
 use plimsoll_core::scheduler::{Discards, Ending, Order};
 use plimsoll_core::{DeviceId, DeviceSet, Moment, Nanos, Scheduler};
 
-use crate::book::Bell;
+use crate::book::Wakeup;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::grant::{self, Calls, Mailboxes};
@@ -106,7 +106,7 @@ pub(crate) struct Shared {
     listeners: Mutex<Vec<Box<dyn Listener>>>,
     memory_asked_at: AtomicU64,
     /// Wakes the keeper of the book, if there is one.
-    keeper: OnceLock<Arc<Bell>>,
+    keeper: OnceLock<Arc<Wakeup>>,
 }
 
 /// What happened under the lock and is to be followed up outside it.
@@ -270,8 +270,8 @@ impl Shared {
 
     /// There is something for the keeper of the book to do.
     pub(crate) fn ring_keeper(&self) {
-        if let Some(bell) = self.keeper.get() {
-            bell.ring();
+        if let Some(wakeup) = self.keeper.get() {
+            wakeup.wake();
         }
     }
 
@@ -279,8 +279,8 @@ impl Shared {
         self.keeper.get().is_some()
     }
 
-    pub(crate) fn set_keeper(&self, bell: Arc<Bell>) {
-        let _ = self.keeper.set(bell);
+    pub(crate) fn set_keeper(&self, wakeup: Arc<Wakeup>) {
+        let _ = self.keeper.set(wakeup);
     }
 
     /// Owners of grants have something to hear: they wake, and so does the watchdog, for something new may be due.

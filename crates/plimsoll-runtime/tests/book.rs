@@ -220,11 +220,11 @@ fn a_hundred_kills_leave_the_book_right() {
     }
     let orchestrator = orchestrator(&book);
     let _held = orchestrator.lease(&[(CPU, MOST)]).expect("all that the dead had is there");
-    let bells = || {
+    let sockets = || {
         let files = fs::read_dir(book.folder()).expect("a folder").flatten();
-        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "bell")).count()
+        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "wake")).count()
     };
-    assert!(bells() <= 3, "bells of the dead are taken down");
+    assert!(sockets() <= 3, "sockets of the dead are removed");
 }
 
 #[test]

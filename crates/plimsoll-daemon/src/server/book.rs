@@ -1,34 +1,34 @@
 //! The daemon as a member of the book: a thread that keeps its entries, so that leases and the user's other programs stay
 //! below the line together, by the book's one rule.
 //! Never decides anything (`plimsoll_core::allotment` does), and never lets the broker wait for a file.
-//! Invariant: leases are promised no more than the book says that this daemon was allotted (`plimsoll::book::Desks`).
+//! Invariant: leases are promised no more than the book says that this daemon was allotted (`plimsoll::book::Membership`).
 
 use std::time::Duration;
 use std::{io, thread};
 
-use plimsoll::book::{Book, Desks, Entry, Promiser, Seen, Waker, Warning};
+use plimsoll::book::{Book, Entry, Membership, Promiser, Seen, Waker, Warning};
 use plimsoll_core::{Bytes, DeviceId, Priority};
 
 use super::Handle;
 use crate::process::Process;
 
-/// How often the book is looked at although nobody rings: people want to see who is in it.
+/// How often the book is looked at although nobody wakes it: people want to see who is in it.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Starts the thread; what wakes it when more is wanted.
 pub(super) fn start(handle: Handle, book: &Book) -> io::Result<Waker> {
-    let mut desks = Desks::new(book, Leases { handle, this: Process::this() });
-    let waker = desks.member().waker();
+    let mut membership = Membership::new(book, Leases { handle, this: Process::this() });
+    let waker = membership.member().waker();
     thread::Builder::new().name("plimsoll-book".to_owned()).spawn(move || {
-        while desks.add_devices() {
-            let nap = desks.look();
-            desks.member().wait(Some(nap.map_or(LOOK, |nap| nap.min(LOOK))));
+        while membership.add_devices() {
+            let nap = membership.look();
+            membership.member().wait(Some(nap.map_or(LOOK, |nap| nap.min(LOOK))));
         }
     })?;
     Ok(waker)
 }
 
-/// The daemon's leases, as the book's desks know them. A daemon that is ending answers nothing, and nothing is kept then.
+/// The daemon's leases, as the book knows them. A daemon that is ending answers nothing, and nothing is kept then.
 struct Leases {
     handle: Handle,
     this: Process,
@@ -39,7 +39,7 @@ trait AddDevices {
     fn add_devices(&mut self) -> bool;
 }
 
-impl AddDevices for Desks<Leases> {
+impl AddDevices for Membership<Leases> {
     fn add_devices(&mut self) -> bool {
         let Ok(devices) = self.promiser().handle.with_blocking(|broker, _| broker.in_book()) else { return false };
         for (device, name) in devices {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use plimsoll::book::{Book, Desks, Promiser, Seen, Warning};
+use plimsoll::book::{Book, Membership, Promiser, Seen, Warning};
 use plimsoll_core::allotment::Standing;
 use plimsoll_core::{Bytes, DeviceId, Priority};
 use plimsoll_daemon::wire::{Say, Sort};
@@ -64,12 +64,12 @@ fn leases_and_other_programs_stay_below_the_line_together() {
     });
     let mut first = rig.client();
     let held = first.hold(wants("first", 2_000)).expect("there is room");
-    let mut desks = Desks::new(&book, Program { wants: Bytes::mib(7_000), ..Program::default() });
-    desks.add(CARD, "card".to_owned(), 1, false);
+    let mut membership = Membership::new(&book, Program { wants: Bytes::mib(7_000), ..Program::default() });
+    membership.add(CARD, "card".to_owned(), 1, false);
     until("the program's part", || {
-        desks.look();
+        membership.look();
         together(&book);
-        let program = desks.promiser();
+        let program = membership.promiser();
         program.promised = program.wants.min(program.allotment);
         if program.promised == program.wants { Ok(()) } else { Err(format!("{} are allotted", program.allotment)) }
     });
@@ -85,19 +85,19 @@ fn leases_and_other_programs_stay_below_the_line_together() {
     let Say::Queued(queued) = second.lease(wants("second", 3_000)).unwrap() else { panic!("7,000 are the program's") };
     let end = Instant::now() + Duration::from_secs(1);
     while Instant::now() < end {
-        desks.look();
+        membership.look();
         together(&book);
         assert!(second.wait_for(queued.lease, Some(Duration::from_millis(20))).unwrap().is_none(), "it does not fit");
     }
     // What the program gives up is the lease's.
-    (desks.promiser().promised, desks.promiser().wants) = (Bytes::ZERO, Bytes::ZERO);
+    (membership.promiser().promised, membership.promiser().wants) = (Bytes::ZERO, Bytes::ZERO);
     until("the second's turn", || {
-        desks.look();
+        membership.look();
         together(&book);
         let turn = second.wait_for(queued.lease, Some(Duration::from_millis(20))).map_err(|error| error.to_string())?;
         turn.map(drop).ok_or_else(|| "it waits".to_owned())
     });
-    drop(desks);
+    drop(membership);
     until("the program's end", || match rig.state().devices[0].members {
         0 => Ok(()),
         members => Err(format!("{members} bytes are members'")),
@@ -111,10 +111,10 @@ fn what_the_daemon_keeps_at_hand_goes_to_who_wants_it() {
     let rig = Rig::new();
     let book = Book::at(rig.folder.path().join("book"));
     until("the daemon in the book", || if together(&book) > Bytes::ZERO { Ok(()) } else { Err("nothing".to_owned()) });
-    let mut desks = Desks::new(&book, Program { wants: CAPACITY, ..Program::default() });
-    desks.add(CARD, "card".to_owned(), 1, false);
+    let mut membership = Membership::new(&book, Program { wants: CAPACITY, ..Program::default() });
+    membership.add(CARD, "card".to_owned(), 1, false);
     until("all of it", || {
-        desks.look();
-        if desks.promiser().allotment == CAPACITY { Ok(()) } else { Err(together(&book).to_string()) }
+        membership.look();
+        if membership.promiser().allotment == CAPACITY { Ok(()) } else { Err(together(&book).to_string()) }
     });
 }

@@ -1,4 +1,4 @@
-//! Desks: how whoever promises bytes of several devices keeps its entries in the book, and its allotments as the book says.
+//! Membership: how whoever promises bytes of several devices keeps its entries in the book, and its allotments as the book says.
 //! Never holds a lock of whoever promises while it reads, writes or waits for the book.
 //! Invariant: what may be promised is never more than what the book says was allotted: lowered at home first and written
 //! then, written first and raised at home then (`tests/book.rs`).
@@ -63,17 +63,17 @@ pub trait Promiser {
 
 /// The entries of whoever promises, one for each of its devices.
 #[derive(Debug)]
-pub struct Desks<P> {
+pub struct Membership<P> {
     promiser: P,
     member: Member,
-    desks: Vec<Desk>,
+    devices: Vec<DeviceEntry>,
     alone_since: Option<Instant>,
 }
 
-impl<P: Promiser> Desks<P> {
+impl<P: Promiser> Membership<P> {
     /// A new member of the book, without devices.
     pub fn new(book: &Book, promiser: P) -> Self {
-        Self { promiser, member: book.join(), desks: Vec::new(), alone_since: None }
+        Self { promiser, member: book.join(), devices: Vec::new(), alone_since: None }
     }
 
     /// Who promises.
@@ -91,21 +91,28 @@ impl<P: Promiser> Desks<P> {
     pub fn add(&mut self, device: DeviceId, name: String, counter: u64, is_heap: bool) {
         let mut hasher = rustc_hash::FxHasher::default();
         (std::process::id(), own_start(), if is_heap { 0 } else { counter }).hash(&mut hasher);
-        self.desks.push(Desk { device, name, counter: hasher.finish(), is_heap, seat: Seat::default(), nap: None });
+        self.devices.push(DeviceEntry {
+            device,
+            name,
+            counter: hasher.finish(),
+            is_heap,
+            seat: Seat::default(),
+            nap: None,
+        });
     }
 
     /// Whether a device is written down.
     pub fn has(&self, device: DeviceId) -> bool {
-        self.desks.iter().any(|desk| desk.device == device)
+        self.devices.iter().any(|entry| entry.device == device)
     }
 
-    /// Looks at the book for every device; says when to look again unless somebody rings.
+    /// Looks at the book for every device; says when to look again unless somebody wakes it.
     pub fn look(&mut self) -> Option<Duration> {
         if let Some(since) = self.alone_since.filter(|since| since.elapsed() < TRY_AGAIN) {
             return Some(TRY_AGAIN.saturating_sub(since.elapsed()));
         }
-        for desk in &mut self.desks {
-            if let Err(error) = desk.look(&mut self.promiser, &self.member) {
+        for device in &mut self.devices {
+            if let Err(error) = device.look(&mut self.promiser, &self.member) {
                 self.promiser.warned(Some(Warning::Alone(error)));
                 self.go_alone();
                 return Some(TRY_AGAIN);
@@ -114,19 +121,19 @@ impl<P: Promiser> Desks<P> {
         if self.alone_since.take().is_some() {
             self.promiser.warned(None);
         }
-        self.desks.iter().filter_map(|desk| desk.nap).min()
+        self.devices.iter().filter_map(|entry| entry.nap).min()
     }
 
     /// Without the book, what is free may be promised.
     pub fn go_alone(&mut self) {
         self.alone_since = Some(Instant::now());
-        self.desks.iter().for_each(|desk| self.promiser.go_alone(desk.device));
+        self.devices.iter().for_each(|entry| self.promiser.go_alone(entry.device));
     }
 }
 
 /// One device, as it stands in the book.
 #[derive(Debug)]
-struct Desk {
+struct DeviceEntry {
     device: DeviceId,
     name: String,
     counter: u64,
@@ -136,7 +143,7 @@ struct Desk {
     nap: Option<Duration>,
 }
 
-impl Desk {
+impl DeviceEntry {
     fn look(&mut self, promiser: &mut impl Promiser, member: &Member) -> Result<(), BookError> {
         if self.needs_reading() {
             promiser.read_again(self.device);
@@ -159,7 +166,7 @@ impl Desk {
             promiser.raise(self.device, raised.line);
         }
         let is_lowered = allotted < had;
-        self.ring(&others, member, standing.wanted.is_some() && !raised.is_raised, is_lowered);
+        self.wake(&others, member, standing.wanted.is_some() && !raised.is_raised, is_lowered);
         self.rest(&standing, raised.owes || verdict.owes, raised.is_raised);
         Ok(())
     }
@@ -221,15 +228,15 @@ impl Desk {
     }
 
     /// Wakes those who hold what we want, and those who want what we gave.
-    fn ring(&self, entries: &[Entry], member: &Member, wants: bool, gave: bool) {
+    fn wake(&self, entries: &[Entry], member: &Member, wants: bool, gave: bool) {
         let is_concerned = |entry: &&Entry| {
             let holds = wants && entry.allotted > Bytes::ZERO;
             entry.device == self.name && (holds || gave && entry.wanted.is_some())
         };
-        member.ring(entries.iter().filter(is_concerned).map(|entry| &entry.member));
+        member.wake(entries.iter().filter(is_concerned).map(|entry| &entry.member));
     }
 
-    /// When to look again, unless somebody rings.
+    /// When to look again, unless somebody wakes it.
     fn rest(&mut self, standing: &Standing, owes: bool, is_raised: bool) {
         let wants = standing.wanted.is_some() && !is_raised;
         let works = is_raised || standing.urgency.is_some();
