@@ -30,6 +30,8 @@ pub(super) enum Colour {
     Described(Box<ColorProfile>),
     /// Something that cannot be converted, and why.
     Strange(&'static str),
+    /// They are made for HDR.
+    Hdr(HdrCurve),
 }
 
 impl Colour {
@@ -49,11 +51,12 @@ impl Conversion {
         let from = match (profiles, colour) {
             (Profiles::Ignore, _) | (_, Colour::Srgb | Colour::Converted) => return Ok(None),
             (_, Colour::Strange(reason)) => return Err(refused(reason)),
+            (_, Colour::Hdr(curve)) => return Err(curve.refused()),
             (_, Colour::Described(profile)) => profile,
             (_, Colour::Icc(bytes)) => Box::new(profile::of_icc(&bytes).map_err(refused)?),
         };
         if let Some(curve) = HdrCurve::of_profile(&from) {
-            return Err(refused(curve.refusal()));
+            return Err(curve.refused());
         }
         match from.color_space {
             DataColorSpace::Gray if !channels.grey() => Err(refused("a grey profile for a colour image")),

@@ -64,6 +64,14 @@ pub enum DecodeError {
         /// What stands in the way.
         reason: String,
     },
+    /// Made for HDR: map its tones to those of a page.
+    #[error("this file is made for HDR, with the transfer curve {curve}; map its tones to SDR first: {command}")]
+    MadeForHdr {
+        /// Its transfer curve.
+        curve: &'static str,
+        /// What does that.
+        command: &'static str,
+    },
     /// Larger than the limits: scale it down, crop it, or raise `bytes_max`.
     #[error("an image of {size} would need {needed} bytes where {allowed} are allowed; crop it or raise the limit")]
     TooLarge {

@@ -3,6 +3,8 @@
 
 use moxcms::{ColorProfile, TransferCharacteristics};
 
+use super::DecodeError;
+
 /// The transfer curve of a file made for HDR.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum HdrCurve {
@@ -11,12 +13,10 @@ pub(super) enum HdrCurve {
 }
 
 /// The command reads colours from its own words: ffmpeg before 7 does not see what a PNG says of them.
-macro_rules! refusal {
-    ($curve:literal, $transfer:literal) => {
+macro_rules! to_sdr {
+    ($transfer:literal) => {
         concat!(
-            "made for HDR, with the transfer curve ",
-            $curve,
-            "; map its tones to SDR: ffmpeg -i FILE -vf setparams=color_primaries=bt2020:color_trc=",
+            "ffmpeg -i FILE -vf setparams=color_primaries=bt2020:color_trc=",
             $transfer,
             ":colorspace=gbr,zscale=p=bt709:t=linear:npl=203,tonemap=hable,zscale=t=iec61966-2-1,format=rgb48 out.png"
         )
@@ -42,10 +42,11 @@ impl HdrCurve {
     }
 
     /// Why such a file is refused, and the command that makes one that is not.
-    pub(super) fn refusal(self) -> &'static str {
-        match self {
-            Self::Pq => refusal!("PQ", "smpte2084"),
-            Self::Hlg => refusal!("HLG", "arib-std-b67"),
-        }
+    pub(super) fn refused(self) -> DecodeError {
+        let (curve, command) = match self {
+            Self::Pq => ("PQ", to_sdr!("smpte2084")),
+            Self::Hlg => ("HLG", to_sdr!("arib-std-b67")),
+        };
+        DecodeError::MadeForHdr { curve, command }
     }
 }

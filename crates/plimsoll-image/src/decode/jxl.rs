@@ -48,7 +48,7 @@ pub(super) fn open(bytes: &[u8], limits: Limits, profiles: Profiles) -> Result<O
         HdrType::Hlg => HdrCurve::Hlg,
     });
     let colour = match (hdr, image.original_icc()) {
-        (Some(curve), _) => Colour::Strange(curve.refusal()),
+        (Some(curve), _) => Colour::Hdr(curve),
         (None, Some(icc)) if !xyb => Colour::Icc(icc.to_vec()),
         // Asked for what it already gives, the decoder would convert to light and back, and lose the last bits.
         _ if srgb || profiles == Profiles::Ignore => Colour::Srgb,

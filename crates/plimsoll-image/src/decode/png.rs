@@ -68,7 +68,7 @@ fn pixels(
 fn colour(info: &Info<'_>, bytes: &[u8]) -> Colour {
     if let Some(points) = info.coding_independent_code_points {
         if let Some(curve) = HdrCurve::of_code_point(points.transfer_function) {
-            return Colour::Strange(curve.refusal());
+            return Colour::Hdr(curve);
         }
         return match profile::of_code_points(points.color_primaries, points.transfer_function) {
             _ if !points.is_video_full_range_image => Colour::Strange("samples of narrow range"),
