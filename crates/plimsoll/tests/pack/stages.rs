@@ -130,22 +130,21 @@ fn has_happened(fault: ScriptedFault, calls: Calls) -> bool {
     }
 }
 
-/// Every fault that is scripted does happen, where nothing but the GPU may do the work.
+/// Where nothing but the GPU may do the work, its loss does happen, and the block is tried again once it is back.
 #[test]
 fn retries_of_a_gpu_are_counted() {
     let raw = mixed(3_000_000, 64);
     let options = PackOptions { block: Some(Bytes(256 << 10)), ..staged(Format::Zstd, None) };
     let expected = pack(&packer(1), &options, &raw);
-    for fault in [ScriptedFault::Lost { launch: 5 }, ScriptedFault::WrongAnswer { read: 4 }] {
-        let gpu = Arc::new(VirtualDevice::gpu("scripted").slots(1).fault(fault).build());
-        let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(1).build());
-        let stages = Stages { find: StageChoice::Gpu, ..Stages::default() };
-        let used: Arc<dyn Device> = Arc::<VirtualDevice>::clone(&gpu);
-        let packer = on(vec![cpu, used], stages);
-        let (packed, retries) = pack_counting(&packer, &options, &raw);
-        assert!(packed == expected && has_happened(fault, gpu.calls()), "{fault:?}: {:?}", gpu.calls());
-        assert!(retries > 0, "{fault:?}");
-    }
+    let fault = ScriptedFault::Lost { launch: 5 };
+    let gpu = Arc::new(VirtualDevice::gpu("scripted").slots(1).fault(fault).build());
+    let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(1).build());
+    let stages = Stages { find: StageChoice::Gpu, ..Stages::default() };
+    let used: Arc<dyn Device> = Arc::<VirtualDevice>::clone(&gpu);
+    let packer = on(vec![cpu, used], stages);
+    let (packed, retries) = pack_counting(&packer, &options, &raw);
+    assert!(packed == expected && has_happened(fault, gpu.calls()), "{:?}", gpu.calls());
+    assert!(retries > 0, "{:?}", gpu.calls());
 }
 
 /// What comes out, and how often something was tried in vain.
