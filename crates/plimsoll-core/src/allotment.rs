@@ -234,11 +234,14 @@ pub fn decide(now: Moment, me: &Standing, others: &[Other]) -> Verdict {
 fn most_for(me: &Standing, others: &[Other], strangers: Bytes) -> Bytes {
     let line = (me.capacity - strangers).share(me.share);
     let beside_others = line - others.iter().map(|other| other.allotted).sum();
-    me.limit.map_or(beside_others, |limit| {
-        // A limit is for all who were given it, or a tighter one, together.
+    // A limit is for all who were given it, or a tighter one, together: so mine counts, and each that is looser.
+    let looser = others.iter().filter_map(|other| other.limit).filter(|theirs| Some(*theirs) >= me.limit);
+    let limits = me.limit.into_iter().flat_map(|mine| looser.clone().chain([mine]));
+    let beside_sharing = |limit: Bytes| {
         let sharing = others.iter().filter(|other| other.limit.is_some_and(|theirs| theirs <= limit));
-        beside_others.min(limit - sharing.map(|other| other.allotted).sum())
-    })
+        limit - sharing.map(|other| other.allotted).sum()
+    };
+    limits.map(beside_sharing).fold(beside_others, Bytes::min)
 }
 
 /// What strangers use, and surely no more: everybody has seen them together with other members, of whom so much is sure.
@@ -381,6 +384,7 @@ mod tests {
         assert_eq!(raised(wants, &[limited(64)]), None);
         assert_eq!(raised(wants, &[limited(10)]), None, "a tighter one is within it");
         assert_eq!(raised(wants, &[limited(128)]), Some(60), "a wider one is not");
+        assert_eq!(raised(wants, &[limited(100)]), None, "but what is within it has to fit under it");
         assert_eq!(raised(wants, &[other(50, 50)]), Some(60), "nor is none");
     }
 

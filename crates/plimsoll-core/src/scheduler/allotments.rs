@@ -9,7 +9,10 @@ use super::state::Phase;
 use super::take::LOOK;
 use super::{Discards, Host, Scheduler};
 use crate::allotment::Standing;
-use crate::{Bytes, DeviceId, DeviceSet, Moment, Priority, TaskId};
+use crate::{Bytes, DeviceId, DeviceSet, Moment, Nanos, Priority, TaskId};
+
+/// How long a new grant waits for a larger allotment before it takes a lower rung: a few looks at the book.
+const ALLOTMENT_WAIT_MAX: Nanos = Nanos::millis(150);
 
 /// What is wanted beyond the allotments.
 #[derive(Debug)]
@@ -131,7 +134,15 @@ impl<H: Host> Scheduler<H> {
 
     /// Whether so many bytes more would be there if the allotment were larger.
     pub(super) fn could_be_allotted(&self, device: DeviceId, missing: Bytes) -> bool {
-        self.ledger.is_capped(device) && self.ledger.line(device) + missing <= self.ledger.measured(device)
+        self.ledger.is_capped(device) && self.allotment_with(device, missing) <= self.ledger.measured(device)
+    }
+
+    /// Until when a grant that is asked for now waits for a larger allotment rather than take a lower rung: the book is asked
+    /// first, as it is for a task. Who has no patience for that takes what there is.
+    pub(super) fn waits_for_allotment(&self, now: Moment, waits_until: Option<Moment>) -> Option<Moment> {
+        let until = now + ALLOTMENT_WAIT_MAX;
+        let is_capped = self.device_ids().any(|device| self.ledger.is_capped(device));
+        (is_capped && waits_until.is_none_or(|end| end > until)).then_some(until)
     }
 
     /// A task lacks so many bytes: if a larger allotment would have them, it is wanted.

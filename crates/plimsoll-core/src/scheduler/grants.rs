@@ -42,7 +42,7 @@ use crate::grant::{
 };
 use crate::ledger::{Holder, ShortfallError};
 use crate::{Bytes, DeviceId, Moment, Nanos, Priority};
-use book::Receding;
+use book::{Grant, Receding};
 
 /// Grants at once, in whatever state: each is looked at when memory comes back, and an owner has one or a few.
 pub const GRANTS_MAX: usize = 4_096;
@@ -112,7 +112,8 @@ impl<H: Host> Scheduler<H> {
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
         let (waits_until, owner) = (book::wait_end(now, spec.patience, spec.deadline), spec.owner);
         let spares_batches_until = now + self.config.sharing.batch_wait_max;
-        let terms = book::WaitTerms { asked_at: now, turn, until: waits_until, spares_batches_until };
+        let allotted_by = self.waits_for_allotment(now, waits_until);
+        let terms = book::WaitTerms { asked_at: now, turn, until: waits_until, spares_batches_until, allotted_by };
         let id = self.grants.enter(spec, terms);
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Asked { owner } });
         self.give_out(now);
@@ -416,12 +417,14 @@ impl<H: Host> Scheduler<H> {
     fn forget_what_has_passed(&mut self, now: Moment) {
         let has_passed = |at: Option<Moment>| at.is_some_and(|at| at <= now);
         let any_has = |grant: &book::Grant| {
-            let others = [grant.stays_until, grant.spares_batches_until, grant.fell.map(|fell| fell.until)];
+            let fell = grant.fell.map(|fell| fell.until);
+            let others = [grant.stays_until, grant.spares_batches_until, grant.allotted_by, fell];
             has_passed(grant.rises_from) || others.into_iter().any(has_passed)
         };
         for id in self.those(any_has) {
             self.grants.change(id, |grant| {
-                for pause in [&mut grant.rises_from, &mut grant.stays_until, &mut grant.spares_batches_until] {
+                let Grant { rises_from, stays_until, spares_batches_until, allotted_by, .. } = grant;
+                for pause in [rises_from, stays_until, spares_batches_until, allotted_by] {
                     *pause = pause.filter(|until| *until > now);
                 }
                 grant.fell = grant.fell.filter(|fell| fell.until > now);

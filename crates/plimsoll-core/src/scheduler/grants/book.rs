@@ -47,6 +47,8 @@ pub(super) struct Grant {
     pub(super) fell_from: Option<usize>,
     /// While it waits: until then it leaves batches alone that have items left.
     pub(super) spares_batches_until: Option<Moment>,
+    /// While it waits: until then it waits for a larger allotment rather than take a lower rung.
+    pub(super) allotted_by: Option<Moment>,
     /// Its owner is being stopped.
     pub(super) stopping: bool,
     /// Items that its batch still has to do.
@@ -205,6 +207,7 @@ impl<H: Host> Grants<H> {
             fell: None,
             fell_from: None,
             spares_batches_until: Some(terms.spares_batches_until),
+            allotted_by: terms.allotted_by,
             stopping: false,
             items_left: 0,
         };
@@ -304,8 +307,10 @@ impl<H: Host> Grants<H> {
                 _ => None,
             };
             let batches = grant.spares_batches_until.filter(|_| has_batches && grant.phase == GrantPhase::Waiting);
+            let allotment = grant.allotted_by.filter(|_| grant.phase == GrantPhase::Waiting);
             let fell = grant.fell.map(|fell| fell.until);
-            wait.into_iter().chain(recall).chain(grant.rises_from).chain(grant.stays_until).chain(fell).chain(batches)
+            let pauses = grant.rises_from.into_iter().chain(grant.stays_until).chain(fell).chain(batches);
+            wait.into_iter().chain(recall).chain(allotment).chain(pauses)
         });
         each.chain(self.receding.iter().map(|receding| receding.until)).min()
     }
@@ -326,6 +331,7 @@ pub(super) struct WaitTerms {
     pub(super) turn: Moment,
     pub(super) until: Option<Moment>,
     pub(super) spares_batches_until: Moment,
+    pub(super) allotted_by: Option<Moment>,
 }
 
 /// When a wait that begins now is over; `None` if it never is.

@@ -31,6 +31,8 @@ impl<H: Host> Scheduler<H> {
                     self.wait_for_runs_or_recall(now, id, taken_before);
                     taken_before = self.devices_of(id).fold(taken_before, DeviceSet::with);
                 }
+                // Nobody here is troubled for what others may give in a moment.
+                Fitting::ForAllotment => taken_before = self.devices_of(id).fold(taken_before, DeviceSet::with),
             }
         }
         self.grants.keeps = self.device_ids().any(|device| self.ledger.kept(device) > Bytes::ZERO);
@@ -85,10 +87,20 @@ impl<H: Host> Scheduler<H> {
                     if to_have.contains(at) && self.fits_now(rung.portions(), owner, turn, taken_before) {
                         return Fitting::Now(at);
                     }
+                    if to_have.contains(at) && grant.allotted_by.is_some() && self.lacks_allotment(rung.portions()) {
+                        return Fitting::ForAllotment;
+                    }
                 }
             }
         }
         never.filter(|_| !can_ever).map_or(Fitting::Later, Fitting::Never)
+    }
+
+    /// Whether nothing but the allotment keeps these bytes from fitting.
+    fn lacks_allotment(&self, portions: &[(DeviceId, Bytes)]) -> bool {
+        let missing = |&(device, bytes): &(DeviceId, Bytes)| (device, bytes - self.free_for_grants(device));
+        let mut lacking = portions.iter().map(missing).filter(|(_, missing)| *missing > Bytes::ZERO).peekable();
+        lacking.peek().is_some() && lacking.all(|(device, missing)| self.could_be_allotted(device, missing))
     }
 
     fn fits_now(&self, more: &[(DeviceId, Bytes)], owner: GrantOwner, turn: Moment, taken_before: DeviceSet) -> bool {
@@ -135,7 +147,7 @@ impl<H: Host> Scheduler<H> {
         self.grants.change(id, |grant| {
             (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease));
             grant.stay_on_its_devices();
-            (grant.stays_until, grant.spares_batches_until) = (stays_until, None);
+            (grant.stays_until, grant.spares_batches_until, grant.allotted_by) = (stays_until, None, None);
         });
         let bytes = portions.iter().map(|(_, bytes)| *bytes).sum();
         self.note(now, || What::Grant { grant: id, edge: GrantEdge::Given { rung: rung as u8, bytes } });
@@ -275,6 +287,8 @@ enum Fitting {
     Now(usize),
     /// None does, but one may.
     Later,
+    /// One would with a larger allotment, which has been asked for a moment ago.
+    ForAllotment,
     /// None ever will.
     Never(ShortfallError),
 }

@@ -28,7 +28,7 @@ impl<H: Host> Scheduler<H> {
         let lease = self.ledger.reserve_all(held.portions(), Self::holder_of(owner)).map_err(GrantError::NotInTime)?;
         let bytes = held.portions().iter().map(|(_, bytes)| *bytes).sum();
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
-        let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now };
+        let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now, allotted_by: None };
         let id = self.grants.enter(spec, terms);
         self.grants.change(id, |grant| {
             (grant.phase, grant.rung, grant.lease) = (GrantPhase::Held, Some(rung), Some(lease));

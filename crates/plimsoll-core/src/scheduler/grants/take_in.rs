@@ -58,7 +58,7 @@ impl<H: Host> Scheduler<H> {
         self.allot_what_is_there(&held);
         let lease = self.ledger.reserve_all(&held, Self::holder_of(spec.owner)).map_err(GrantError::NotInTime)?;
         let turn = arbiter::turn(now, spec.priority, spec.deadline, Nanos::ZERO, 0);
-        let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now };
+        let terms = WaitTerms { asked_at: now, turn, until: None, spares_batches_until: now, allotted_by: None };
         let owner = spec.owner;
         let id = self.grants.enter(spec, terms);
         self.grants.change(id, |grant| {

@@ -162,6 +162,28 @@ fn a_grant_that_waits_for_an_allotment_wants_it() {
 }
 
 #[test]
+fn a_grant_waits_a_moment_for_the_allotment_of_its_best_rung() {
+    let given = |scheduler: &mut Scheduler<Nothing>| match scheduler.drain_grant_news()[..] {
+        [GrantNews::Granted { rung, .. }] => Some(rung),
+        [] => None,
+        _ => panic!("something else"),
+    };
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    allot(&mut scheduler, 1, 100);
+    scheduler.request(Moment(2), grant(&[500, 50], Priority::High)).unwrap();
+    assert_eq!((given(&mut scheduler), wanted(&scheduler)), (None, Some((500, Priority::High))));
+    allot(&mut scheduler, 3, 600);
+    assert_eq!(given(&mut scheduler), Some(0));
+    // If it does not come, the rung below will do.
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    allot(&mut scheduler, 1, 100);
+    scheduler.request(Moment(2), grant(&[500, 50], Priority::High)).unwrap();
+    let due = scheduler.next_tick().expect("it does not wait for ever");
+    scheduler.tick(due);
+    assert_eq!((due, given(&mut scheduler)), (Moment(2) + Nanos::millis(150), Some(1)));
+}
+
+#[test]
 fn what_is_wanted_comes_on_top_of_what_is_promised_above_the_line() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     scheduler.request(Moment(1), grant(&[300], Priority::High)).unwrap();
