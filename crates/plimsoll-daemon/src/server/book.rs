@@ -1,7 +1,7 @@
 //! The daemon as a member of the book: a thread that keeps its entries, so that leases and the user's other programs stay
 //! below the line together, by the book's one rule.
 //! Never decides anything (`plimsoll_core::allotment` does), and never lets the broker wait for a file.
-//! Invariant: leases are promised no more than the book says that this daemon was allotted (`plimsoll::book::Membership`).
+//! Invariant: leases are promised no more than the book says that this daemon was allotted (`Membership`).
 
 use std::time::Duration;
 use std::{io, thread};
