@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use plimsoll::Bytes;
 use plimsoll::book::Book;
@@ -22,6 +23,9 @@ fn picture(path: &Path, noise: u32) -> PathBuf {
     picture.save(path).expect("written");
     path.to_owned()
 }
+
+/// A software GPU is the processor: beside another test a run would take longer than the one behind it may wait.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Scores a reference and its variants on a software GPU with a small line.
 fn score(folder: &Path, name: &str) -> Command {
@@ -47,6 +51,7 @@ fn rows(child: Child) -> Vec<Value> {
 
 #[test]
 fn two_runs_that_do_not_fit_together_both_finish_on_their_best_rung() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a folder");
     picture(&folder.path().join("reference.png"), 0);
     (0..VARIANTS).for_each(|number| drop(picture(&folder.path().join(format!("{number}.png")), number + 5)));
@@ -126,6 +131,7 @@ fn daemon(folder: &Path, device: &str) -> Child {
 
 #[test]
 fn two_runs_and_a_lease_of_the_daemon_stay_below_one_line() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     picture(&at.join("reference.png"), 0);

@@ -69,7 +69,8 @@ impl<H: Host> Scheduler<H> {
     /// What is promised of a device, or used by programs without a grant: more than its ceiling, if those took what was
     /// promised.
     fn used(&self, device: DeviceId) -> Bytes {
-        let strangers = self.ledger.ceiling(device) - self.ledger.line(device);
+        // By the line as it was measured: what was not allotted here yet is in nobody's use.
+        let strangers = self.ledger.ceiling(device) - self.ledger.measured(device);
         strangers + self.ledger.promised(device) - self.idle_bytes(device)
     }
 

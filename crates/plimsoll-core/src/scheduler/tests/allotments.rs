@@ -162,6 +162,14 @@ fn a_grant_that_waits_for_an_allotment_wants_it() {
 }
 
 #[test]
+fn what_was_not_allotted_yet_is_no_pressure() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    let before = scheduler.pressure(GPU);
+    allot(&mut scheduler, 1, 100);
+    assert_eq!(scheduler.pressure(GPU), before);
+}
+
+#[test]
 fn a_grant_waits_a_moment_for_the_allotment_of_its_best_rung() {
     let given = |scheduler: &mut Scheduler<Nothing>| match scheduler.drain_grant_news()[..] {
         [GrantNews::Granted { rung, .. }] => Some(rung),
