@@ -352,6 +352,35 @@ mod tests {
     }
 
     #[test]
+    fn what_was_held_all_the_time_for_a_while_counts_as_held() {
+        let mut seat = Seat::default();
+        let mut in_use = |after: Nanos, held: u64| {
+            let seen = Standing { ours: Bytes(held), least: Bytes(held), ..me(100) };
+            seat.stand(NOW + after, seen, None, None).in_use.0
+        };
+        assert_eq!(in_use(Nanos::ZERO, 50), 0, "nobody knows for how long");
+        assert_eq!(in_use(Nanos(SETTLE.0 / 2), 40), 0);
+        assert_eq!(in_use(SETTLE, 60), 40, "the least of that time");
+        assert_eq!(in_use(Nanos(SETTLE.0 / 2 * 3), 60), 40);
+        assert_eq!(in_use(Nanos(SETTLE.0 * 2), 60), 60, "less was held longer ago than that");
+        assert_eq!(in_use(Nanos(SETTLE.0 * 5), 20), 20, "the least since the last look, which was long ago");
+    }
+
+    #[test]
+    fn that_too_much_was_allotted_counts_after_a_while() {
+        let mut seat = Seat::default();
+        let over = |is_over| Verdict { is_over, ..Verdict::default() };
+        let is_over = |seat: &mut Seat, after: Nanos| seat.stand(NOW + after, me(100), None, None).is_over;
+        assert!(!is_over(&mut seat, Nanos::ZERO));
+        seat.heed(NOW, &over(true));
+        assert!(!is_over(&mut seat, Nanos(OVER_FOR.0 - 1)));
+        seat.heed(NOW + Nanos(OVER_FOR.0 - 1), &over(true));
+        assert!(is_over(&mut seat, OVER_FOR), "since it was first seen");
+        seat.heed(NOW + OVER_FOR, &over(false));
+        assert!(!is_over(&mut seat, OVER_FOR), "it was no longer so");
+    }
+
+    #[test]
     fn what_others_may_still_take_is_not_there() {
         let wants = |bytes| Standing { wanted: want(bytes, Nanos::ZERO), ..me(100) };
         assert_eq!(raised(wants(40), &[]), Some(50), "in large steps, half of all at the most");

@@ -174,6 +174,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_task_leaves_on_the_device_must_fit_beside_what_it_needs() {
+        let footprint = Footprint { session: Bytes(100), task: Bytes(10), reference: Bytes(1) };
+        let rung = Rung::new("any", Place::Anywhere, footprint);
+        assert_eq!((rung.total(0), rung.total(3)), (Bytes(110), Bytes(113)));
+        assert_eq!(rung.with_value(Bytes(1_000)).total(3), Bytes(1_113));
+    }
+
+    #[test]
     fn a_ladder_gives_the_quality_of_its_best_rung() {
         assert_eq!(ladder(&[0.5, 0.7, 0.2]).best_quality(), Quality::new(0.7));
         assert!(ladder(&[0.5, 0.5, 0.2]).has_several_qualities() && !ladder(&[0.5, 0.5]).has_several_qualities());

@@ -186,6 +186,25 @@ fn a_failure_is_told_before_anything_is_kicked_on_top_of_it() {
 }
 
 #[test]
+fn behind_a_failure_no_payload_of_the_item_runs() {
+    for plan in ways() {
+        for failing in plan.stages().stage_ids() {
+            let steps = run(&plan, 3, |item, stage| item == 1 && stage == failing).steps;
+            let ran = |of: u64| -> Vec<StageId> {
+                let stage = |step: &Step| match *step {
+                    Step::Run { stage, item, .. } if item == of => Some(stage),
+                    _ => None,
+                };
+                steps.iter().filter_map(stage).collect()
+            };
+            let all: Vec<StageId> = plan.stages().stage_ids().collect();
+            assert_eq!(ran(1), all[..=failing.index()], "{plan}");
+            assert_eq!((ran(0), ran(2)), (all.clone(), all), "{plan}: the others' run");
+        }
+    }
+}
+
+#[test]
 fn oldest_first() {
     with_every_fault(|_, ran, _| {
         assert!(items(&ran.steps, |step| matches!(step, Step::Drain { .. })).is_sorted());
@@ -317,6 +336,49 @@ fn declarations_are_refused_by_name() {
     }
 }
 
+/// No drain waits until a trace is filed, and its buffer is used again by the seventh item only: a run that is long enough
+/// for the other pools does not show it.
+#[test]
+fn the_proof_is_as_long_as_the_largest_pool_asks_for() {
+    let filed = |kind| {
+        let mut draft = summing();
+        draft.streams.push("side");
+        draft.stages[1].uses.push(("trace", Writes));
+        draft.stages.push(stage("file", "side", &[("trace", Reads)]));
+        draft.pools.push(pool("trace", Count::Fixed(6), Memory::Device));
+        draft.edges.push(edge("traced", "work", "file", "trace", Event));
+        draft.edges.push(edge("filed", "file", "work", "trace", kind));
+        Stages::check(Draft { depth_max: 2, ..draft }).err()
+    };
+    let wanted = StagesError::NotOrdered { pool: "trace", before: "file", after: "work", items: 6, depth: 1 };
+    assert_eq!((filed(HostRule), filed(Event)), (Some(wanted.clone()), Some(wanted)));
+}
+
+/// Two stages that only read a buffer may do so in any order, or at once.
+#[test]
+fn who_only_reads_waits_for_no_other_reader() {
+    let mut draft = summing();
+    draft.streams.push("side");
+    draft.stages.push(stage("look", "side", &[("staging", Reads), ("note", Writes)]));
+    draft.drain[0].uses.push(("note", Reads));
+    draft.pools.push(pool("note", Count::PerDepth, Memory::Readback));
+    draft.edges.extend([
+        edge("to be seen", "load", "look", "staging", Event),
+        edge("seen", "look", "load", "staging", Event),
+        edge("noted", "look", "collect", "note", Event),
+        edge("note free", "collect", "look", "note", HostRule),
+    ]);
+    checked(draft);
+}
+
+#[test]
+fn an_order_that_is_missing_says_between_which_items() {
+    let missing =
+        |items| StagesError::NotOrdered { pool: "out", before: "collect", after: "work", items, depth: 2 }.to_string();
+    assert!(missing(0).ends_with("waiting for 'collect' of the same item"), "{}", missing(0));
+    assert!(missing(3).ends_with("waiting for 'collect' of 3 items before"), "{}", missing(3));
+}
+
 #[test]
 fn a_host_that_waits_for_its_own_later_step_is_a_cycle() {
     let mut draft = gated("drain");
@@ -391,6 +453,22 @@ fn the_report_names_edges_that_were_recorded_in_vain_and_items_that_never_left()
     let report = replayed(&|step| !matches!(step, Step::Release(of) if of.pool == out && of.item == 3));
     assert_eq!((report.held.as_slice(), report.is_clean()), (&["out"][..], false));
     assert_eq!(replayed(&|step| !matches!(step, Step::Publish { item: 3, .. })).under_way, 1);
+}
+
+#[test]
+fn that_an_item_which_failed_is_done_is_noticed_as_a_false_claim() {
+    let plan = summing_at(2, 1);
+    for has_failed in [false, true] {
+        let mut checks = Checks::new(plan.clone());
+        for step in run(&plan, 2, |_, _| false).steps {
+            if has_failed && matches!(step, Step::Publish { item: 0, .. }) {
+                checks.failed(0);
+            }
+            let is_false = has_failed && matches!(step, Step::Publish { item: 0, .. } | Step::Complete);
+            let looked_at = checks.step(&step);
+            assert_eq!(matches!(looked_at, Err(Violation::FalseClaim)), is_false, "{step:?}");
+        }
+    }
 }
 
 #[test]

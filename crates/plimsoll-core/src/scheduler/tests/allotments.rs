@@ -68,6 +68,15 @@ fn what_would_not_fit_anyway_is_not_wanted() {
 }
 
 #[test]
+fn what_would_not_fit_anyway_is_not_wanted_for_a_grant_either() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    allot(&mut scheduler, 1, 100);
+    others_leave(&mut scheduler, Moment(1), GPU, 450);
+    scheduler.request(Moment(2), grant(&[500], Priority::High)).unwrap();
+    assert_eq!(wanted(&scheduler), None, "other programs have it, whatever is allotted");
+}
+
+#[test]
 fn never_is_still_only_what_is_above_the_ceiling() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
     let spec = spec(&mut scheduler, on_gpu(851));
@@ -93,6 +102,22 @@ fn an_allotment_that_does_not_come_is_waited_for_once_and_then_the_next_rung_is_
     let next = scheduler.take(now, GPU).or_else(|| scheduler.take(now, CPU)).expect("a lower rung");
     assert!(next.rung > 0);
     scheduler.check_invariants().unwrap();
+}
+
+/// It waited in vain for the allotment of one GPU, and since then for the other one to come back.
+#[test]
+fn an_allotment_that_comes_late_is_used_though_it_is_not_all_there_is() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 2);
+    let spec = spec(&mut scheduler, on_gpu(500));
+    scheduler.device_faulted(Moment(1), DeviceId(2), crate::Ailment::Lost);
+    allot(&mut scheduler, 1, 100);
+    scheduler.submit(Moment(2), spec, ()).unwrap();
+    assert!(scheduler.take(Moment(2), GPU).is_none());
+    let late = Moment(2) + scheduler.config().memory_wait_max;
+    scheduler.tick(late);
+    assert_eq!((depths(&scheduler), scheduler.unsettled()), (vec![0, 0, 0], 1), "it has left that queue");
+    allot(&mut scheduler, late.0, 600);
+    assert!(scheduler.take(late, GPU).is_some());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What happens to those who do not step down, and to whom it never happens.
 
 use super::*;
+use crate::event::GrantEdge;
 use crate::{Nanos, Quality, Sharing, StepError};
 
 const STEP: u64 = 10;
@@ -26,6 +27,7 @@ fn holder() -> GrantSpec {
 fn each_step_comes_when_the_one_before_is_overdue() {
     for may_be_stopped in [false, true] {
         let mut scheduler = strict();
+        scheduler.listen(true);
         let id = ask(&mut scheduler, 1, GrantSpec { may_be_stopped, ..holder() });
         heard(&mut scheduler);
         ask(&mut scheduler, 2, with(Priority::Critical, on_a(&[700])));
@@ -40,6 +42,8 @@ fn each_step_comes_when_the_one_before_is_overdue() {
         let stops = ["grant 1 is overdue", "grant 1 is to be stopped"];
         assert_eq!(heard(&mut scheduler), stops[..1 + usize::from(may_be_stopped)], "only if its owner said so");
         assert_eq!(scheduler.grant(id).unwrap().stopping, may_be_stopped);
+        let stop = GrantEdge::Stop { until: Moment(at + STOP) };
+        assert_eq!(edges(&mut scheduler).contains(&stop), may_be_stopped, "listeners hear it too");
         at += STOP;
         scheduler.tick(Moment(at));
         assert_eq!(heard(&mut scheduler).is_empty(), !may_be_stopped, "its host hears once more");

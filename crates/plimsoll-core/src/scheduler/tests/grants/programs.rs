@@ -101,6 +101,20 @@ fn a_grant_that_is_handed_over_is_the_other_programs() {
     assert_eq!(phase(&scheduler, id), Some(GrantPhase::Returning));
 }
 
+/// By its old number it would use nothing, and its bytes would count as free.
+#[test]
+fn what_is_on_its_way_back_is_handed_over_too() {
+    let mut scheduler = three_gpus();
+    let id = ask(&mut scheduler, 1, program(1, &[300]));
+    reads(&mut scheduler, 2, 300, &[(1, 300)]);
+    scheduler.return_grant(Moment(3), id);
+    scheduler.hand_over(id, 2);
+    reads(&mut scheduler, 4, 300, &[(2, 300)]);
+    assert_eq!(phase(&scheduler, id), Some(GrantPhase::Returning));
+    reads(&mut scheduler, 5, 0, &[]);
+    assert_eq!((phase(&scheduler, id), promised(&scheduler)[0]), (None, 0));
+}
+
 /// A daemon that starts again has nothing allotted yet, and what its programs hold is there all the same.
 #[test]
 fn what_is_there_already_counts_as_allotted() {

@@ -289,6 +289,20 @@ fn an_owner_that_did_not_step_down_in_time_may_be_asked_for_the_same_again() {
 }
 
 #[test]
+fn who_was_asked_to_step_down_is_not_asked_to_a_better_rung_instead() {
+    let mut scheduler = three_gpus();
+    let ladder = vec![rung(&[(A, 800)]), rung(&[(B, 900)]), rung(&[(A, 400)])];
+    ask(&mut scheduler, 1, with(Priority::Low, GrantSpec::new(GrantOwner::Caller, ladder)));
+    let (lease, _) = scheduler.lease(Moment(1), &[(B, Bytes(500))]).unwrap();
+    heard(&mut scheduler);
+    ask(&mut scheduler, 2, on_a(&[600]));
+    assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 2"]);
+    scheduler.return_grant(Moment(3), lease);
+    ask(&mut scheduler, 4, with(Priority::Critical, on_a(&[900])));
+    assert_eq!(heard(&mut scheduler), ["grant 1 should leave"], "although the better one would fit by now");
+}
+
+#[test]
 fn who_is_overdue_is_waited_for_no_longer() {
     let mut scheduler = three_gpus();
     let id = ask(&mut scheduler, 1, on_a(&[500, 200]));

@@ -44,6 +44,15 @@ fn one_that_has_more_than_is_recommended_steps_down_for_an_equal_and_rises_again
 }
 
 #[test]
+fn who_waits_is_a_pressure_by_the_least_that_is_of_use_to_it() {
+    let mut scheduler = shared_by(SharePolicy::Adaptive);
+    let image = ask(&mut scheduler, 1, of(GrantKind::Image, &[(400, 1.0)]));
+    ask(&mut scheduler, 2, of(GrantKind::Llm, &[(900, 1.0), (100, 0.3)]));
+    assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0"]);
+    assert_eq!(scheduler.recommended_quality(image), Some(Quality::new(0.55)), "900 are waited for, not 100");
+}
+
+#[test]
 fn by_the_fixed_policy_nobody_steps_down_for_an_equal() {
     let mut scheduler = shared_by(SharePolicy::Fixed);
     ask(&mut scheduler, 1, llm());
@@ -79,6 +88,18 @@ fn a_ladder_without_another_quality_is_given_as_it_is() {
     heard(&mut scheduler);
     ask(&mut scheduler, 2, with(Priority::Low, of(GrantKind::Llm, &[(300, 1.0), (100, 1.0)])));
     assert_eq!(heard(&mut scheduler), ["grant 2 holds rung 0"]);
+}
+
+/// What is recommended is a quality: who has no better one than that has nothing to share, however large its rung is.
+#[test]
+fn of_rungs_of_one_quality_the_larger_is_kept() {
+    let mut scheduler = shared_by(SharePolicy::Adaptive);
+    ask(&mut scheduler, 1, of(GrantKind::Image, &[(600, 1.0), (200, 1.0)]));
+    heard(&mut scheduler);
+    ask(&mut scheduler, 2, of(GrantKind::Image, &[(500, 1.0)]));
+    assert!(heard(&mut scheduler).is_empty(), "an equal waits");
+    ask(&mut scheduler, 3, with(Priority::High, on_a(&[500])));
+    assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 1"], "for somebody more urgent it could");
 }
 
 /// The formula gives a more urgent holder more; what it has beyond that it shares even with somebody less urgent.

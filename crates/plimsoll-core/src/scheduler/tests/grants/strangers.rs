@@ -54,6 +54,24 @@ fn what_can_be_had_is_asked_for_even_if_it_is_not_enough_but_no_pin() {
     assert_eq!(heard(&mut scheduler), ["grant 1 should leave"]);
 }
 
+/// What can be had is not enough, so that nobody is spared at the end: who has none of it must not be asked at all.
+#[test]
+fn who_holds_nothing_there_is_not_asked() {
+    let mut scheduler = yielding();
+    two_holders(&mut scheduler);
+    scheduler.set_pinned(Moment(2), GrantId(2), true);
+    let ladder = vec![rung(&[(B, 400)]), rung(&[(B, 100)])];
+    let elsewhere = ask(&mut scheduler, 2, with(Priority::Low, GrantSpec::new(GrantOwner::Caller, ladder)));
+    heard(&mut scheduler);
+    others_leave(&mut scheduler, Moment(3), A, 100);
+    assert_eq!(heard(&mut scheduler), ["grant 1 should leave"]);
+    scheduler.recall(Moment(4), elsewhere, Some(1), crate::Nanos(1)).unwrap();
+    scheduler.tick(Moment(5));
+    assert_eq!(heard(&mut scheduler), ["grant 3 should step down to 1", "grant 3 is overdue"]);
+    others_leave(&mut scheduler, Moment(6), A, 90);
+    assert!(heard(&mut scheduler).is_empty(), "overdue or not");
+}
+
 #[test]
 fn a_batch_is_asked_last() {
     let mut scheduler = yielding();

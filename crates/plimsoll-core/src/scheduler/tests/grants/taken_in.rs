@@ -102,3 +102,24 @@ fn what_does_not_fit_beside_others_stays_a_strangers() {
     take_in(&mut scheduler, 7, &[700], 700).unwrap();
     assert_eq!((free(&scheduler), scheduler.strangers_on(A)), (0, Bytes(0)));
 }
+
+#[test]
+fn what_it_uses_beyond_its_new_grant_is_a_strangers_again() {
+    let mut scheduler = three_gpus();
+    uses(&mut scheduler, 1, 700, 50);
+    take_in(&mut scheduler, 2, &[700], 700).unwrap();
+    take_in(&mut scheduler, 3, &[300], 700).unwrap();
+    assert_eq!((free(&scheduler), scheduler.strangers_on(A)), (250, Bytes(450)));
+}
+
+#[test]
+fn who_waits_gets_at_once_what_a_smaller_grant_leaves() {
+    let mut scheduler = three_gpus();
+    uses(&mut scheduler, 1, 700, 0);
+    take_in(&mut scheduler, 2, &[700], 700).unwrap();
+    let waits = ask(&mut scheduler, 3, on_a(&[600]));
+    uses(&mut scheduler, 4, 200, 0);
+    assert_eq!(phase(&scheduler, waits), Some(GrantPhase::Waiting), "the rest is still promised");
+    take_in(&mut scheduler, 5, &[200], 200).unwrap();
+    assert_eq!(phase(&scheduler, waits), Some(GrantPhase::Held));
+}

@@ -42,6 +42,8 @@ fn the_reason_is_the_one_that_keeps_it_waiting() {
     let behind = ask(&mut scheduler, 2, on_a(&[100]));
     assert_eq!(reason(&scheduler, behind), WaitReason::Behind(runs));
     assert_eq!(scheduler.wait_of(behind).unwrap().expected, None, "nobody was asked");
+    let larger = ask(&mut scheduler, 3, on_a(&[800]));
+    assert_eq!(reason(&scheduler, larger), WaitReason::Runs, "it would not fit if it were the first either");
     let mut scheduler = three_gpus();
     ask(&mut scheduler, 1, on_a(&[600]));
     let waits = ask(&mut scheduler, 2, on_a(&[500]));
