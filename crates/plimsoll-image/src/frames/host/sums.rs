@@ -278,6 +278,13 @@ fn two_rows<'a>(rows: &[&'a [i16]]) -> [&'a [i16]; 2] {
     [rows[0], rows.get(1).unwrap_or(&rows[0])]
 }
 
+/// Sixteen at a time, the `at`th `N` samples of a row.
+#[inline(always)]
+fn part_of<const N: usize>(row: &[i16], at: usize) -> &[[i16; 16]] {
+    let part: &[i16; N] = row[at * N..].first_chunk().expect("rows as long as the sums");
+    part.as_chunks().0
+}
+
 fn sum_rows_wide_scalar(_: ScalarToken, bits: i32, words: &[u32], rows: &[&[i16]], out: &mut [i16]) {
     sum_rows_wide_from(0, bits, words, rows, out);
 }
@@ -291,18 +298,17 @@ fn sum_rows_wide_from(first: usize, bits: i32, words: &[u32], rows: &[&[i16]], o
 
 #[arcane(import_intrinsics)]
 fn sum_rows_wide_v3(token: X64V3Token, bits: i32, words: &[u32], rows: &[&[i16]], out: &mut [i16]) {
-    const AT_ONCE: usize = 32;
+    const AT_ONCE: usize = 64;
     let (many, rest) = out.as_chunks_mut::<AT_ONCE>();
     let (done, rounding) = (many.len() * AT_ONCE, Rounding::new(token, bits));
     for (at, out) in many.iter_mut().enumerate() {
         let mut sums = [[rounding.half; 2]; AT_ONCE / 16];
         for (word, rows) in words.iter().zip(rows.chunks(2)) {
             let word = _mm256_set1_epi32(*word as i32);
-            let rows = two_rows(rows).map(|row| {
-                let row: &[i16; AT_ONCE] = row[at * AT_ONCE..].first_chunk().expect("rows as long as the sums");
-                row.as_chunks::<16>().0
-            });
-            for ((sum, one), other) in sums.iter_mut().zip(rows[0]).zip(rows[1]) {
+            // Not by `map`: its closure would be a call of its own, without vectors.
+            let [one, other] = two_rows(rows);
+            let (one, other) = (part_of::<AT_ONCE>(one, at), part_of::<AT_ONCE>(other, at));
+            for ((sum, one), other) in sums.iter_mut().zip(one).zip(other) {
                 *sum = added(token, *sum, word, [_mm256_loadu_si256(one), _mm256_loadu_si256(other)]);
             }
         }
