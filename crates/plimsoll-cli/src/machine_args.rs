@@ -24,6 +24,11 @@ pub(crate) struct MachineArgs {
 }
 
 impl MachineArgs {
+    /// Whether memory is limited, by a flag or by the environment.
+    pub(crate) fn has_memory_limit(&self) -> bool {
+        self.memory_limit.is_some() || std::env::var_os(plimsoll::machine::MEMORY_LIMIT).is_some()
+    }
+
     /// What the flags ask for, and where they say nothing the environment.
     pub(crate) fn options(&self) -> Result<MachineOptions, Stop> {
         let environment = MachineOptions::from_env().map_err(Stop::failed)?;

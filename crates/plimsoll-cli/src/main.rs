@@ -6,6 +6,7 @@
     allow(dead_code, reason = "what the workloads share is idle in a build without them")
 )]
 
+mod allocator;
 mod args;
 mod commands;
 mod drivers;
@@ -37,6 +38,7 @@ use commands::{bench, completions, devices, profile, sim};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    allocator::prepare(&cli.machine);
     drivers::prepare(&cli.machine);
     plimsoll::book::on_warning(|warning| {
         stop::warn(format_args!("{warning} (PLIMSOLL_BOOK names another folder, PLIMSOLL_ALONE=1 does without)"));

@@ -174,6 +174,48 @@ fn a_small_memory_limit_changes_how_but_not_what() {
     assert!(told.contains("64.0 MiB") && told.contains("raise the memory limit to"), "{told}");
 }
 
+/// The most memory that a program held. Asked of it while it runs: what the kernel tells of a process that has ended counts
+/// the moment before it became that program too, when it was this test with all its pictures.
+#[cfg(target_os = "linux")]
+fn peak_of(command: &mut Command) -> u64 {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let ended = loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        // It has no such line when its memory is gone.
+        if let Some(line) = text.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+            peak = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10;
+        }
+        if let Some(ended) = child.try_wait().expect("our child") {
+            break ended;
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    assert!(ended.success() && peak > 0, "it ends well: {ended}");
+    peak
+}
+
+/// A limit is for all that a run holds: with decoded pixels and files it stays within a quarter above it, and what the program
+/// itself takes. Without a limit the same run takes far more than the smallest of these.
+#[cfg(target_os = "linux")]
+#[test]
+fn peak_memory_stays_near_the_limit() {
+    const BASE: u64 = 32 << 20;
+    let folder = Folder::new();
+    let (reference, variants) = folder.variants(4, (2048, 1536));
+    let run = |limit: Option<u64>| {
+        let mut command = folder.score(&["--no-gpu", "-m", "ssim2,ssim,psnr"]);
+        command.args(limit.map(|mib| format!("--memory-limit={mib}MiB")));
+        peak_of(command.arg(&reference).args(&variants))
+    };
+    for mib in [64, 128, 256] {
+        let (limit, peak) = (mib << 20, run(Some(mib)));
+        assert!(peak <= limit + limit / 4 + BASE, "{} MiB with a limit of {mib} MiB", peak >> 20);
+    }
+    assert!(run(None) > (64 << 20) * 5 / 4 + BASE, "else a limit of 64 MiB shows nothing");
+}
+
 #[test]
 fn a_gpu_scores_as_the_cpu_does() {
     let folder = Folder::new();
