@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytemuck::cast_slice;
 use plimsoll_core::ContentKey;
 use plimsoll_runtime::Content;
-use xxhash_rust::xxh3::Xxh3Default;
+use twox_hash::XxHash3_128;
 
 use crate::transfer;
 
@@ -49,15 +49,15 @@ pub enum SampleKind {
     Linear,
 }
 
-/// The samples of an image.
+/// The samples of an image, shared as they were made: a slice behind a counter would be a copy, which may not fit.
 #[derive(Clone, PartialEq)]
 pub enum Samples {
     /// `R, G, B, R, G, B, …`
-    Rgb8(Arc<[u8]>),
+    Rgb8(Arc<Vec<u8>>),
     /// `R, G, B, R, G, B, …`
-    Rgb16(Arc<[u16]>),
+    Rgb16(Arc<Vec<u16>>),
     /// The whole red plane, then green, then blue.
-    Linear(Arc<[f32]>),
+    Linear(Arc<Vec<f32>>),
 }
 
 impl std::fmt::Debug for Samples {
@@ -129,32 +129,32 @@ impl Image {
     ///
     /// # Errors
     /// [`MakeImageError`] if the size and the samples do not make an image.
-    pub fn rgb8(size: Size, samples: impl Into<Arc<[u8]>>) -> Result<Self, MakeImageError> {
+    pub fn rgb8(size: Size, samples: impl Into<Vec<u8>>) -> Result<Self, MakeImageError> {
         let samples = samples.into();
         check(size, samples.len())?;
-        Ok(Self { size, samples: Samples::Rgb8(samples) })
+        Ok(Self { size, samples: Samples::Rgb8(Arc::new(samples)) })
     }
 
     /// An image of 16-bit sRGB samples, `R, G, B, R, G, B, …`
     ///
     /// # Errors
     /// As [`Image::rgb8`].
-    pub fn rgb16(size: Size, samples: impl Into<Arc<[u16]>>) -> Result<Self, MakeImageError> {
+    pub fn rgb16(size: Size, samples: impl Into<Vec<u16>>) -> Result<Self, MakeImageError> {
         let samples = samples.into();
         check(size, samples.len())?;
-        Ok(Self { size, samples: Samples::Rgb16(samples) })
+        Ok(Self { size, samples: Samples::Rgb16(Arc::new(samples)) })
     }
 
     /// An image of linear light, as a red, a green and a blue plane one after the other.
     ///
     /// # Errors
     /// As [`Image::rgb8`]; also if a sample is not finite.
-    pub fn linear(size: Size, planes: impl Into<Arc<[f32]>>) -> Result<Self, MakeImageError> {
+    pub fn linear(size: Size, planes: impl Into<Vec<f32>>) -> Result<Self, MakeImageError> {
         let planes = planes.into();
         check(size, planes.len())?;
         match planes.iter().position(|sample| !sample.is_finite()) {
             Some(at) => Err(MakeImageError::NotFinite(at)),
-            None => Ok(Self { size, samples: Samples::Linear(planes) }),
+            None => Ok(Self { size, samples: Samples::Linear(Arc::new(planes)) }),
         }
     }
 
@@ -209,11 +209,11 @@ impl Image {
             return self.clone();
         }
         let samples = match &self.samples {
-            Samples::Rgb8(samples) => Samples::Rgb8(extended(samples, 3, self.size, size)),
-            Samples::Rgb16(samples) => Samples::Rgb16(extended(samples, 3, self.size, size)),
+            Samples::Rgb8(samples) => Samples::Rgb8(Arc::new(extended(samples, 3, self.size, size))),
+            Samples::Rgb16(samples) => Samples::Rgb16(Arc::new(extended(samples, 3, self.size, size))),
             Samples::Linear(planes) => {
                 let planes = planes.chunks_exact(planes.len() / 3);
-                Samples::Linear(planes.flat_map(|plane| extended(plane, 1, self.size, size).to_vec()).collect())
+                Samples::Linear(Arc::new(planes.flat_map(|plane| extended(plane, 1, self.size, size)).collect()))
             }
         };
         Self { size, samples }
@@ -263,12 +263,12 @@ impl Samples {
 
 impl Content for Image {
     fn key(&self) -> ContentKey {
-        let mut hash = Xxh3Default::new();
-        hash.update(&self.size.width.to_le_bytes());
-        hash.update(&self.size.height.to_le_bytes());
-        hash.update(&[self.samples.kind() as u8]);
-        hash.update(self.samples.bytes());
-        ContentKey(hash.digest128())
+        let mut hash = XxHash3_128::new();
+        hash.write(&self.size.width.to_le_bytes());
+        hash.write(&self.size.height.to_le_bytes());
+        hash.write(&[self.samples.kind() as u8]);
+        hash.write(self.samples.bytes());
+        ContentKey(hash.finish_128())
     }
 }
 
@@ -289,7 +289,7 @@ fn check(size: Size, got: usize) -> Result<(), MakeImageError> {
 }
 
 /// Pixels of `each` samples, the last row and column repeated up to a new size.
-fn extended<T: Copy>(samples: &[T], each: usize, from: Size, to: Size) -> Arc<[T]> {
+fn extended<T: Copy>(samples: &[T], each: usize, from: Size, to: Size) -> Vec<T> {
     let pixel = |x: u32, y: u32| {
         let at = y.min(from.height - 1) as usize * from.width as usize + x.min(from.width - 1) as usize;
         &samples[at * each..][..each]

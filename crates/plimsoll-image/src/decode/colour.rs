@@ -6,7 +6,7 @@ use moxcms::{ColorProfile, DataColorSpace, Layout, Transform16BitExecutor, Trans
 use super::error::DecodeError;
 use super::hdr::HdrCurve;
 use super::profile;
-use super::raster::{Channels, Depth, Raster, zeroed};
+use super::raster::{Channels, Depth, Raster, reserved, zeroed};
 
 /// Whether embedded colour profiles count.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ impl Conversion {
         let srgb = ColorProfile::new_srgb();
         // Fixed point keeps 13 bits, too few for 16-bit samples.
         let options = TransformOptions { prefer_fixed_point: false, ..TransformOptions::default() };
-        let raster = if grey { raster } else { spread(raster) };
+        let raster = if grey { raster } else { spread(raster)? };
         let pixels = raster.size.pixels() as usize;
         // Eight bits go through sixteen: tables made for eight are up to one step off in the dark.
         let way = self.from.create_transform_16bit(source, &srgb, target, options).map_err(refused)?;
@@ -119,25 +119,29 @@ fn through_16_bits(
 }
 
 /// Grey as RGB, for profiles that describe RGB.
-fn spread(raster: Raster) -> Raster {
+fn spread(raster: Raster) -> Result<Raster, DecodeError> {
     let (channels, samples) = match (raster.channels, raster.samples) {
-        (Channels::Grey, Depth::Eight(samples)) => (Channels::Rgb, Depth::Eight(tripled(&samples))),
-        (Channels::Grey, Depth::Sixteen(samples)) => (Channels::Rgb, Depth::Sixteen(tripled(&samples))),
-        (Channels::GreyAlpha, Depth::Eight(samples)) => (Channels::Rgba, Depth::Eight(tripled_beside_alpha(&samples))),
+        (Channels::Grey, Depth::Eight(samples)) => (Channels::Rgb, Depth::Eight(tripled(&samples)?)),
+        (Channels::Grey, Depth::Sixteen(samples)) => (Channels::Rgb, Depth::Sixteen(tripled(&samples)?)),
+        (Channels::GreyAlpha, Depth::Eight(samples)) => (Channels::Rgba, Depth::Eight(tripled_beside_alpha(&samples)?)),
         (Channels::GreyAlpha, Depth::Sixteen(samples)) => {
-            (Channels::Rgba, Depth::Sixteen(tripled_beside_alpha(&samples)))
+            (Channels::Rgba, Depth::Sixteen(tripled_beside_alpha(&samples)?))
         }
         rest => rest,
     };
-    Raster { size: raster.size, channels, samples }
+    Ok(Raster { size: raster.size, channels, samples })
 }
 
-fn tripled<T: Copy>(samples: &[T]) -> Vec<T> {
-    samples.iter().flat_map(|&grey| [grey; 3]).collect()
+pub(super) fn tripled<T: Copy>(samples: &[T]) -> Result<Vec<T>, DecodeError> {
+    let mut pixels = reserved(samples.len() * 3)?;
+    pixels.extend(samples.iter().flat_map(|&grey| [grey; 3]));
+    Ok(pixels)
 }
 
-fn tripled_beside_alpha<T: Copy>(samples: &[T]) -> Vec<T> {
-    samples.as_chunks::<2>().0.iter().flat_map(|&[grey, alpha]| [grey, grey, grey, alpha]).collect()
+fn tripled_beside_alpha<T: Copy>(samples: &[T]) -> Result<Vec<T>, DecodeError> {
+    let mut pixels = reserved(samples.len() * 2)?;
+    pixels.extend(samples.as_chunks::<2>().0.iter().flat_map(|&[grey, alpha]| [grey, grey, grey, alpha]));
+    Ok(pixels)
 }
 
 fn refused(reason: impl ToString) -> DecodeError {

@@ -1,14 +1,13 @@
 //! From a raster in sRGB to an [`Image`]: grey is spread to three channels, transparency filled, the image turned upright.
 
-use std::sync::Arc;
-
 use image::metadata::Orientation;
 
 use crate::{Image, Size};
 
 use super::background::Background;
+use super::colour::tripled;
 use super::error::DecodeError;
-use super::raster::{Channels, Depth, Raster};
+use super::raster::{Channels, Depth, Raster, reserved};
 
 /// How an image with these EXIF data is to be turned. Some writers put the name of the data before them.
 pub(super) fn orientation(exif: Option<&[u8]>) -> Orientation {
@@ -31,13 +30,13 @@ pub(super) fn image(raster: Raster, background: Background, to: Orientation) -> 
     let size = upright(raster.size, to);
     let image = match raster.samples {
         Depth::Eight(samples) => {
-            let samples = opaque(samples, raster.channels, background.channels());
-            Image::rgb8(size, turned(samples, raster.size, to))
+            let samples = opaque(samples, raster.channels, background.channels())?;
+            Image::rgb8(size, turned(samples, raster.size, to)?)
         }
         Depth::Sixteen(samples) => {
             let background = background.channels().map(|channel| u16::from(channel) * 257);
-            let samples = opaque(samples, raster.channels, background);
-            Image::rgb16(size, turned(samples, raster.size, to))
+            let samples = opaque(samples, raster.channels, background)?;
+            Image::rgb16(size, turned(samples, raster.size, to)?)
         }
     };
     Ok(image?)
@@ -72,19 +71,25 @@ impl Sample for u16 {
     }
 }
 
-fn opaque<T: Sample>(samples: Vec<T>, channels: Channels, background: [T; 3]) -> Vec<T> {
+fn opaque<T: Sample>(samples: Vec<T>, channels: Channels, background: [T; 3]) -> Result<Vec<T>, DecodeError> {
+    if channels == Channels::Rgb {
+        return Ok(samples);
+    }
+    let mut pixels = reserved(samples.len() / channels.count() * 3)?;
     match channels {
-        Channels::Rgb => samples,
-        Channels::Grey => samples.iter().flat_map(|&grey| [grey; 3]).collect(),
+        Channels::Rgb => {}
+        Channels::Grey => return tripled(&samples),
         Channels::GreyAlpha => {
-            let (pixels, _) = samples.as_chunks::<2>();
-            pixels.iter().flat_map(|&[grey, alpha]| over([grey; 3], alpha, background)).collect()
+            let (stored, _) = samples.as_chunks::<2>();
+            pixels.extend(stored.iter().flat_map(|&[grey, alpha]| over([grey; 3], alpha, background)));
         }
         Channels::Rgba => {
-            let (pixels, _) = samples.as_chunks::<4>();
-            pixels.iter().flat_map(|&[red, green, blue, alpha]| over([red, green, blue], alpha, background)).collect()
+            let (stored, _) = samples.as_chunks::<4>();
+            let colours = stored.iter().map(|&[red, green, blue, alpha]| ([red, green, blue], alpha));
+            pixels.extend(colours.flat_map(|(colour, alpha)| over(colour, alpha, background)));
         }
     }
+    Ok(pixels)
 }
 
 /// One pixel over the background, rounded to nearest. The sum stays below 2^32 for 16 bits too.
@@ -112,12 +117,12 @@ pub(super) fn stored_place(stored: Size, to: Orientation, x: u32, y: u32) -> (u3
 }
 
 /// Turns an image of three samples a pixel.
-fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Arc<[T]> {
+fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Result<Vec<T>, DecodeError> {
     if to == Orientation::NoTransforms {
-        return samples.into();
+        return Ok(samples);
     }
     let size = upright(stored, to);
-    let mut turned = Vec::with_capacity(samples.len());
+    let mut turned = reserved(samples.len())?;
     for y in 0..size.height {
         for x in 0..size.width {
             let (x, y) = stored_place(stored, to, x, y);
@@ -125,7 +130,7 @@ fn turned<T: Copy>(samples: Vec<T>, stored: Size, to: Orientation) -> Arc<[T]> {
             turned.extend_from_slice(&samples[at..at + 3]);
         }
     }
-    turned.into()
+    Ok(turned)
 }
 
 #[cfg(test)]

@@ -92,6 +92,16 @@ impl Raster {
 /// Zeros, or an error where the system has no memory. Straight from the system they are not touched before they are
 /// written: a file that turns out damaged never costs the whole size.
 pub(super) fn zeroed<T: Pod>(count: usize) -> Result<Vec<T>, DecodeError> {
-    let none = |()| DecodeError::OutOfMemory { bytes: (count as u64).saturating_mul(size_of::<T>() as u64) };
-    try_zeroed_vec(count).map_err(none)
+    try_zeroed_vec(count).map_err(|()| out_of_memory::<T>(count))
+}
+
+/// An empty vector with memory for so many, or an error where the system has none.
+pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>, DecodeError> {
+    let mut samples = Vec::new();
+    samples.try_reserve_exact(count).map_err(|_| out_of_memory::<T>(count))?;
+    Ok(samples)
+}
+
+fn out_of_memory<T>(count: usize) -> DecodeError {
+    DecodeError::OutOfMemory { bytes: (count as u64).saturating_mul(size_of::<T>() as u64) }
 }
