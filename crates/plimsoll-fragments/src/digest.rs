@@ -2,11 +2,12 @@
 //! one store. What we hold ourselves is checked by XXH3 on every hop, which finds damage at the speed of memory.
 
 use std::fmt;
+use std::hash::Hasher as _;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::error::FragmentError;
 
@@ -67,6 +68,9 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
+/// Bytes that are looked at in one go: they are still in the cache when they are used.
+pub(crate) const CHUNK: usize = 256 << 10;
+
 /// The XXH3 of a fragment: what finds a byte that changed where we hold it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -75,7 +79,12 @@ pub struct Checksum(pub u64);
 impl Checksum {
     /// Of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(xxh3_64(bytes))
+        Self(XxHash3_64::oneshot(bytes))
+    }
+
+    /// Hands out bytes in pieces, each seen while it is in the cache: they are read from memory once.
+    pub(crate) fn checked(bytes: &[u8]) -> Checked<'_> {
+        Checked { left: bytes.chunks(CHUNK), hash: XxHash3_64::new() }
     }
 
     /// Refuses bytes that are not those it was made of; `place` says where they lay.
@@ -92,5 +101,28 @@ impl Checksum {
             return Ok(());
         }
         Err(FragmentError::damaged(place(), "its checksum is not the one in the index"))
+    }
+}
+
+/// Bytes in pieces, and the checksum of those that were handed out.
+pub(crate) struct Checked<'a> {
+    left: std::slice::Chunks<'a, u8>,
+    hash: XxHash3_64,
+}
+
+impl Checked<'_> {
+    /// Of all that was handed out.
+    pub(crate) fn checksum(&self) -> Checksum {
+        Checksum(self.hash.finish())
+    }
+}
+
+impl<'a> Iterator for Checked<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let piece = self.left.next()?;
+        self.hash.write(piece);
+        Some(piece)
     }
 }

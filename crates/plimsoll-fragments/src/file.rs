@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::digest::Digest;
 use crate::error::FragmentError;
@@ -38,7 +38,7 @@ impl FileHead {
         bytes[8..16].copy_from_slice(&self.index_offset.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.index_bytes.to_le_bytes());
         bytes[24..56].copy_from_slice(&self.index_digest.0);
-        let checksum = xxh3_64(&bytes[..56]);
+        let checksum = XxHash3_64::oneshot(&bytes[..56]);
         bytes[56..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
@@ -56,7 +56,7 @@ impl FileHead {
         if bytes[7] != MAGIC[7] {
             return Err(wrong("it is of another format than this program reads"));
         }
-        if number(56) != xxh3_64(&bytes[..56]) {
+        if number(56) != XxHash3_64::oneshot(&bytes[..56]) {
             return Err(wrong("its first 64 bytes are damaged"));
         }
         let digest = Digest(std::array::from_fn(|at| bytes[24 + at]));

@@ -1,26 +1,26 @@
 //! Reading and writing at a place of a file, whoever else uses it.
 
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::io;
 
-use xxhash_rust::xxh3::Xxh3;
+use plimsoll_runtime::large_pages;
+use twox_hash::XxHash3_64;
 
-use crate::digest::Checksum;
-
-/// Bytes that are read at a time: they are still in the cache when they are checked.
-const CHUNK: usize = 256 << 10;
+use crate::digest::{CHUNK, Checksum};
 
 /// Reads so many bytes into new memory, and what they are checked by.
 pub(crate) fn read_new(file: &File, bytes: usize, offset: u64) -> io::Result<(Vec<u8>, Checksum)> {
     let mut all = Vec::with_capacity(bytes);
-    let mut hash = Xxh3::new();
+    large_pages::ask_for(&mut all);
+    let mut hash = XxHash3_64::new();
     while all.len() < bytes {
         let before = all.len();
         all.resize(bytes.min(before + CHUNK), 0);
         read_at(file, &mut all[before..], offset + before as u64)?;
-        hash.update(&all[before..]);
+        hash.write(&all[before..]);
     }
-    Ok((all, Checksum(hash.digest())))
+    Ok((all, Checksum(hash.finish())))
 }
 
 #[cfg(unix)]

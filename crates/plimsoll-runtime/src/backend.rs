@@ -11,6 +11,7 @@ use plimsoll_core::{Bytes, Fault};
 use crate::fence::{Fence, FenceState};
 use crate::gauge::{Charge, Gauge};
 use crate::kernel::Kernel;
+use crate::misuse::Pieces;
 use crate::readback::Readback;
 
 /// The word that fills an output before anything has written it: a quiet NaN that no computation yields by chance.
@@ -127,15 +128,28 @@ pub trait Backend: Send {
     /// [`Fault::OutOfMemory`] if it does not fit; [`Fault::DeviceLost`] if the device is gone.
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault>;
 
+    /// Memory that holds what the pieces give, one behind the other: `bytes` in all. Nothing is written there before them,
+    /// so that each byte is written once.
+    ///
+    /// # Errors
+    /// As [`Backend::allocate`] and [`Backend::write`]; [`Fault::WorkFailed`] if the pieces have more or fewer bytes.
+    fn allocate_from(&mut self, bytes: Bytes, pieces: &mut dyn Iterator<Item = &[u8]>) -> Result<Buffer, Fault> {
+        let mut places = Pieces::of(bytes)?;
+        let buffer = self.allocate(bytes)?;
+        for piece in pieces {
+            self.write(&buffer, places.next(piece)?, piece)?;
+        }
+        places.end()?;
+        Ok(buffer)
+    }
+
     /// Memory that holds these words: the very same where the device's memory is the host's, a copy of them elsewhere.
     ///
     /// # Errors
     /// As [`Backend::allocate`] and [`Backend::write`].
     fn adopt(&mut self, words: Vec<u32>) -> Result<Buffer, Fault> {
         let data: &[u8] = bytemuck::cast_slice(&words);
-        let buffer = self.allocate(Bytes(data.len() as u64))?;
-        self.write(&buffer, Bytes::ZERO, data)?;
-        Ok(buffer)
+        self.allocate_from(Bytes(data.len() as u64), &mut std::iter::once(data))
     }
 
     /// The words of a buffer after all earlier work: as they lie where the device's memory is the host's, a copy of them

@@ -1,12 +1,13 @@
 //! Learning across processes: the profile file, loaded at the start and saved at the end.
 //! Never trusts a profile of another machine or version; what is too old in one is left out by the scheduler.
 
+use std::hash::Hasher as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_core::profile::{DeviceSummary, Hardware, Origin, Profile};
 use plimsoll_core::{UnixSeconds, WorkloadId};
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_64;
 
 use crate::clock::today;
 use crate::device::DeviceFacts;
@@ -98,15 +99,15 @@ pub(crate) fn forget_failures(
 
 /// The machine that these devices make up, as the profile names it.
 pub(crate) fn machine_of<'a>(devices: impl IntoIterator<Item = &'a DeviceFacts>) -> Hardware {
-    let mut hash = Xxh3::new();
+    let mut hash = XxHash3_64::new();
     let mut summaries = Vec::new();
     for facts in devices {
-        hash.update(facts.key.as_bytes());
-        hash.update(&[0]);
+        hash.write(facts.key.as_bytes());
+        hash.write(&[0]);
         let (name, driver, kind) = (facts.name.clone(), facts.driver.clone(), facts.kind);
         summaries.push(DeviceSummary { name, kind, driver });
     }
-    Hardware { key: format!("{:016x}", hash.digest()), devices: summaries }
+    Hardware { key: format!("{:016x}", hash.finish()), devices: summaries }
 }
 
 /// The profile's names of these devices, in order.

@@ -20,6 +20,7 @@ mod inbox;
 mod job;
 mod keeper;
 mod kernel;
+pub mod large_pages;
 mod learnt;
 mod memory_reader;
 pub mod misuse;

@@ -75,6 +75,14 @@ pub enum MisuseError {
         /// How many there is room for.
         got: u64,
     },
+    /// Pieces that do not fill their buffer.
+    #[error("the pieces end at byte {got} of a buffer of {wanted} bytes")]
+    Pieces {
+        /// How large the buffer is.
+        wanted: u64,
+        /// How many bytes there were.
+        got: u64,
+    },
     /// More workgroups in one direction than [`Kernel::GROUPS_LIMIT`].
     #[error("kernel '{kernel}' launched with {groups:?} workgroups; at most 65535 in each direction")]
     TooManyGroups {
@@ -111,6 +119,49 @@ pub fn check_range(buffer: &Buffer, offset: Bytes, length: usize) -> Result<(), 
     match offset.checked_add(length) {
         Some(end) if end <= size => Ok(()),
         _ => Err(MisuseError::OutOfRange { offset, length, size }),
+    }
+}
+
+/// Where the pieces go that a buffer is made from: one behind the other, to its last byte.
+#[derive(Debug)]
+pub struct Pieces {
+    wanted: u64,
+    got: u64,
+}
+
+impl Pieces {
+    /// Of a buffer of so many bytes.
+    ///
+    /// # Errors
+    /// [`MisuseError::Unaligned`].
+    pub fn of(bytes: Bytes) -> Result<Self, MisuseError> {
+        check_size(bytes)?;
+        Ok(Self { wanted: bytes.0, got: 0 })
+    }
+
+    /// Where the next piece begins.
+    ///
+    /// # Errors
+    /// [`MisuseError::Unaligned`], or [`MisuseError::Pieces`] if it ends behind the buffer.
+    pub fn next(&mut self, piece: &[u8]) -> Result<Bytes, MisuseError> {
+        let (offset, length) = (self.got, piece.len() as u64);
+        if !length.is_multiple_of(4) {
+            return Err(MisuseError::Unaligned(length));
+        }
+        self.got += length;
+        if self.got > self.wanted {
+            self.end()?;
+        }
+        Ok(Bytes(offset))
+    }
+
+    /// No piece is left.
+    ///
+    /// # Errors
+    /// [`MisuseError::Pieces`] if they do not end where the buffer does.
+    pub fn end(&self) -> Result<(), MisuseError> {
+        let Self { wanted, got } = *self;
+        if got == wanted { Ok(()) } else { Err(MisuseError::Pieces { wanted, got }) }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_core::task::SessionShape;
 use plimsoll_core::{ContentKey, Fault, Ladder, Rung};
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use crate::backend::{Backend, Buffer};
 use crate::completions::PROGRESS_WHOLE;
@@ -195,7 +195,7 @@ pub trait Content: Send + Sync + 'static {
 
 /// The key of some bytes.
 pub fn content_key(bytes: &[u8]) -> ContentKey {
-    ContentKey(xxh3_128(bytes))
+    ContentKey(XxHash3_128::oneshot(bytes))
 }
 
 impl Content for () {

@@ -113,6 +113,7 @@ macro_rules! conformance {
             $crate::conformance_tests! { $subject;
                 tells_its_facts
                 reads_what_was_written
+                buffers_are_made_from_pieces
                 outputs_start_poisoned
                 calls_take_effect_in_order
                 known_answer_is_right
@@ -219,6 +220,31 @@ pub fn reads_what_was_written(subject: &Subject) {
     let buffer = slot.allocate(Bytes(4)).expect("memory");
     slot.write(&buffer, Bytes(4), &[]).expect("writing nothing is allowed");
     slot.read(&buffer, Bytes(4), &mut []).expect("reading nothing is allowed");
+}
+
+/// A buffer that is made from pieces holds them one behind the other, wherever they lie; pieces that do not fill it are the
+/// work's fault, and their memory is free again.
+pub fn buffers_are_made_from_pieces(subject: &Subject) {
+    let mut slot = subject.slot();
+    let base = subject.ours();
+    // One byte behind a word, so that no piece lies where words do.
+    let bytes: Vec<u8> = (0..4 * 1_300_001_u32 + 1).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (from, count, piece) in
+        [(0, 4, 4), (1, 4, 4), (0, 1024, 1024), (1, 5_200_004, 262_144), (0, 5_200_004, 8 << 20)]
+    {
+        let wanted = &bytes[from..from + count];
+        let made = slot.allocate_from(Bytes(count as u64), &mut wanted.chunks(piece)).expect("memory");
+        let words = words(&mut *slot, &made);
+        assert!(bytemuck::cast_slice::<u32, u8>(&words) == wanted, "{count} bytes in pieces of {piece}");
+        assert_eq!(subject.ours(), base + Bytes(count as u64));
+    }
+    for (room, pieces) in [(8, vec![4]), (8, vec![4, 8]), (8, vec![12]), (8, vec![2, 6]), (8, vec![]), (0, vec![])] {
+        let mut given = pieces.iter().map(|&length| &bytes[..length]);
+        assert_fault!(slot.allocate_from(Bytes(room), &mut given), WorkFailed(_), "{pieces:?} for {room} bytes");
+    }
+    slot.abandon();
+    assert_eq!(subject.ours(), base);
+    check::known_answer(&mut *slot).expect("right after misuse");
 }
 
 /// New buffers, and buffers poisoned again, hold poison everywhere that nothing has written.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
 use plimsoll_runtime::gauge::{Charge, Gauge};
-use plimsoll_runtime::misuse::{MisuseError, check_launch, check_range, check_readback, check_size};
+use plimsoll_runtime::misuse::{MisuseError, Pieces, check_launch, check_range, check_readback, check_size};
 use plimsoll_runtime::{Access, Backend, Buffer, Fence, FenceState, Kicks, Launch, Origin, POISON, Readback, Staged};
 use wgpu::{BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
@@ -250,6 +250,21 @@ impl WgpuBackend {
         if unreclaimed > Bytes::ZERO && held + bytes > self.home.ceiling { self.reclaim() } else { Ok(()) }
     }
 
+    /// A buffer that is about to be written.
+    fn storage(&mut self, bytes: Bytes) -> Result<(GpuBuffer, Charge), Fault> {
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        let (raw, charge) = self.obtain("storage", bytes, usage)?;
+        let own = GpuBuffer {
+            raw,
+            origin: self.origin.clone(),
+            tainted: Arc::default(),
+            unreclaimed: Arc::clone(&self.generation.unreclaimed),
+        };
+        self.generation.tick()?;
+        self.will_write(&own);
+        Ok((own, charge))
+    }
+
     fn record_poison(&mut self, target: &wgpu::Buffer) -> Result<(), Fault> {
         let source = self.poison.clone();
         for offset in (0..target.size()).step_by(source.size() as usize) {
@@ -293,17 +308,20 @@ impl Backend for WgpuBackend {
     fn allocate(&mut self, bytes: Bytes) -> Result<Buffer, Fault> {
         self.generation.health.check()?;
         check_size(bytes)?;
-        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
-        let (raw, charge) = self.obtain("storage", bytes, usage)?;
-        let own = GpuBuffer {
-            raw,
-            origin: self.origin.clone(),
-            tainted: Arc::default(),
-            unreclaimed: Arc::clone(&self.generation.unreclaimed),
-        };
-        self.generation.tick()?;
-        self.will_write(&own);
+        let (own, charge) = self.storage(bytes)?;
         self.record_poison(&own.raw)?;
+        Ok(Buffer::new(Box::new(own), charge))
+    }
+
+    fn allocate_from(&mut self, bytes: Bytes, pieces: &mut dyn Iterator<Item = &[u8]>) -> Result<Buffer, Fault> {
+        self.generation.health.check()?;
+        let mut places = Pieces::of(bytes)?;
+        let (own, charge) = self.storage(bytes)?;
+        for piece in pieces {
+            self.stage(&own.raw, places.next(piece)?.0, piece)?;
+        }
+        places.end()?;
+        self.generation.health.check()?;
         Ok(Buffer::new(Box::new(own), charge))
     }
 

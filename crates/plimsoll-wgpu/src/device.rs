@@ -10,7 +10,7 @@ use plimsoll_core::{Bytes, DeviceKind, Fault};
 use plimsoll_runtime::gauge::Gauge;
 use plimsoll_runtime::misuse::check_range;
 use plimsoll_runtime::{Backend, Buffer, Device, DeviceFacts, MemoryReading, Origin};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::backend::{GpuBuffer, Home, WgpuBackend};
 use crate::discover::{Record, find};
@@ -219,7 +219,7 @@ fn facts(record: &Record, index: usize, share: usize, slots: usize) -> DeviceFac
 fn key(record: &Record, share: usize) -> String {
     let Record { api, name, vendor, device, driver, .. } = record;
     let text = format!("{}\n{vendor:x}:{device:x}\n{name}\n{driver}\n{share}", api.name());
-    format!("gpu-{:016x}", xxh3_64(text.as_bytes()))
+    format!("gpu-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
 }
 
 #[cfg(test)]

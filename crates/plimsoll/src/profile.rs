@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::{DeviceKind, profile};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::{Device, Nature, SOFTWARE};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::gpus::{FoundGpu, discover};
 
@@ -79,7 +79,7 @@ fn machine_of(cpu: &CpuDevice, gpus: &[FoundGpu]) -> Hardware {
 fn key(cpu: &str, devices: &[DeviceSummary]) -> String {
     let mut lines: Vec<String> = devices.iter().map(|device| format!("{}\n{}", device.name, device.driver)).collect();
     lines.sort_unstable();
-    format!("machine-{:016x}", xxh3_64(format!("{cpu}\n{}", lines.join("\n")).as_bytes()))
+    format!("machine-{:016x}", XxHash3_64::oneshot(format!("{cpu}\n{}", lines.join("\n")).as_bytes()))
 }
 
 /// This machine and this version of the software.

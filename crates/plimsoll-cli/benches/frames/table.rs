@@ -78,6 +78,9 @@ const MIXED: &str = "rows under the image are mixed as floats";
 const PLACES: &str = "places are found in floats, with two divisions each; ffmpeg finds them to a 256th of a sample";
 const FLOATS: &str = "frames go through RGB as floats; ffmpeg rounds them to 8 bits between";
 
+const WHOLE_WINDOWS: &str =
+    "every sample of the window is weighed; ffmpeg's filter is recursive, four passes whatever the window";
+
 const fn because(reason: &'static str, row: Row) -> Row {
     Row { reason, ..row }
 }
@@ -106,7 +109,10 @@ pub(crate) const ROWS: &[Row] = &[
     because(START, row("rotate", "rotate=90", "transpose=1", 100.0)),
     from(Input::Pq, row("tonemap", "tonemap=hable:from=pq", TONEMAP, 34.0)),
     because(MIXED, row("overlay", "overlay=logo.png:+100+100", "movie=logo.png[l];[in][l]overlay=100:100", 40.0)),
-    row("bilateral", "denoise=bilateral:1.5:0.05", "bilateral=sigmaS=1.5:sigmaR=0.05:planes=7", 30.0),
+    because(
+        WHOLE_WINDOWS,
+        row("bilateral", "denoise=bilateral:1.5:0.05", "bilateral=sigmaS=1.5:sigmaR=0.05:planes=7", 30.0),
+    ),
     row("convolve", "convolve=0 -1 0/-1 5 -1/0 -1 0", "convolution=0 -1 0 -1 5 -1 0 -1 0", 50.0),
     row("gamma", "gamma=1.5", "eq=gamma=1.5", 30.0),
     because(

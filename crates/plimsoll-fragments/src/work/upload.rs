@@ -9,7 +9,7 @@ use plimsoll_runtime::{Backend, Buffer, Context, Session, Workload};
 
 use crate::digest::Checksum;
 
-/// Levels to be brought to a device: bytes and the checksum that they are checked by before they go.
+/// Levels to be brought to a device: bytes and the checksum that they are checked by as they go.
 #[derive(Debug)]
 pub struct UploadInput {
     /// Whole words each.
@@ -59,9 +59,9 @@ impl Session<UploadWork> for Copying {
         let mut buffers = Vec::with_capacity(input.levels.len());
         for (bytes, checksum) in &input.levels {
             context.check_cancelled()?;
-            checksum.check(bytes, || "a level in memory".to_owned()).map_err(Fault::work)?;
-            let mut buffer = context.backend.allocate(Bytes(bytes.len() as u64))?;
-            context.backend.write(&buffer, Bytes::ZERO, bytes)?;
+            let mut pieces = Checksum::checked(bytes);
+            let mut buffer = context.backend.allocate_from(Bytes(bytes.len() as u64), &mut pieces)?;
+            checksum.is(pieces.checksum(), || "a level in memory".to_owned()).map_err(Fault::work)?;
             buffer.charge_to(&input.gauge);
             buffers.push(buffer);
         }

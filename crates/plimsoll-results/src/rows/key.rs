@@ -1,7 +1,7 @@
 //! What tells rows apart: 128 bits made from the values of their key columns.
 //! Never keeps the values: millions of keys must fit in memory. Among ten million keys, two alike have odds of 10⁻²⁵.
 
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use super::row::Cell;
 
@@ -12,26 +12,26 @@ pub struct Key(u128);
 impl Key {
     /// Every cell goes in with its kind and length, so that no two lists of cells give the same bytes.
     pub(super) fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
-        let mut hash = Xxh3::new();
+        let mut hash = XxHash3_128::new();
         for cell in cells {
             match cell {
-                Cell::Empty => hash.update(&[0]),
+                Cell::Empty => hash.write(&[0]),
                 Cell::Text(text) => {
-                    hash.update(&[1]);
-                    hash.update(&(text.len() as u64).to_le_bytes());
-                    hash.update(text.as_bytes());
+                    hash.write(&[1]);
+                    hash.write(&(text.len() as u64).to_le_bytes());
+                    hash.write(text.as_bytes());
                 }
                 Cell::Integer(integer) => {
-                    hash.update(&[2]);
-                    hash.update(&integer.to_le_bytes());
+                    hash.write(&[2]);
+                    hash.write(&integer.to_le_bytes());
                 }
                 Cell::Number(number) => {
-                    hash.update(&[3]);
-                    hash.update(&number.to_bits().to_le_bytes());
+                    hash.write(&[3]);
+                    hash.write(&number.to_bits().to_le_bytes());
                 }
             }
         }
-        Self(hash.digest128())
+        Self(hash.finish_128())
     }
 }
 

@@ -45,7 +45,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<Entry>, String> {
 }
 
 fn checksum(body: &str) -> String {
-    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(body.as_bytes()))
+    format!("{:016x}", twox_hash::XxHash3_64::oneshot(body.as_bytes()))
 }
 
 /// Puts the entries in place of those that were there. The lock is held, so nobody else writes the draft.

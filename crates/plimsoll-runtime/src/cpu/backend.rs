@@ -12,7 +12,8 @@ use crate::backend::{Backend, Buffer, Launch, POISON, Seen, View};
 use crate::fence::{Fence, FenceState, Kicks};
 use crate::gauge::{Charge, Gauge};
 use crate::kernel::{Access, Twin, Words};
-use crate::misuse::{MisuseError, check_launch, check_range, check_readback, check_size};
+use crate::large_pages;
+use crate::misuse::{MisuseError, Pieces, check_launch, check_range, check_readback, check_size};
 use crate::origin::Origin;
 use crate::readback::{Readback, Staged};
 
@@ -80,12 +81,27 @@ fn out_of_memory(wanted: Bytes) -> Fault {
 
 /// `bytes` of memory full of `fill`.
 fn filled<T: Copy>(bytes: Bytes, fill: T) -> Result<Vec<T>, Fault> {
+    let mut memory = reserved(bytes)?;
+    memory.resize(bytes.0 as usize / size_of::<T>(), fill);
+    Ok(memory)
+}
+
+/// Room for exactly `bytes`.
+fn reserved<T>(bytes: Bytes) -> Result<Vec<T>, Fault> {
     let refused = || out_of_memory(bytes);
     let count = usize::try_from(bytes.0 / size_of::<T>() as u64).map_err(|_| refused())?;
     let mut memory = Vec::new();
     memory.try_reserve_exact(count).map_err(|_| refused())?;
-    memory.resize(count, fill);
+    large_pages::ask_for(&mut memory);
     Ok(memory)
+}
+
+/// Whole words, wherever they lie.
+fn append(words: &mut Vec<u32>, piece: &[u8]) {
+    match bytemuck::try_cast_slice(piece) {
+        Ok(aligned) => words.extend_from_slice(aligned),
+        Err(_) => words.extend(piece.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word))),
+    }
 }
 
 // A twin that panicked may have left half an answer, which is its task's to discard; the words are still words.
@@ -157,6 +173,18 @@ impl Backend for CpuBackend {
         let charge = self.charge(bytes)?;
         let content = CpuBuffer { words: RwLock::new(filled(bytes, POISON)?), origin: self.origin.clone() };
         Ok(Buffer::new(Box::new(content), charge))
+    }
+
+    fn allocate_from(&mut self, bytes: Bytes, pieces: &mut dyn Iterator<Item = &[u8]>) -> Result<Buffer, Fault> {
+        let mut places = Pieces::of(bytes)?;
+        let charge = self.charge(bytes)?;
+        let mut words = reserved(bytes)?;
+        for piece in pieces {
+            places.next(piece)?;
+            append(&mut words, piece);
+        }
+        places.end()?;
+        Ok(Buffer::new(Box::new(CpuBuffer { words: RwLock::new(words), origin: self.origin.clone() }), charge))
     }
 
     fn adopt(&mut self, words: Vec<u32>) -> Result<Buffer, Fault> {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::kernel_text;
 
@@ -55,7 +55,7 @@ impl CpuIdentity {
     }
 
     pub(super) fn key(&self, cores: usize) -> String {
-        format!("cpu-{:016x}", xxh3_64(format!("{}\n{}\n{cores}", self.brand, self.features).as_bytes()))
+        format!("cpu-{:016x}", XxHash3_64::oneshot(format!("{}\n{}\n{cores}", self.brand, self.features).as_bytes()))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use plimsoll_core::UnixSeconds;
 use plimsoll_core::profile::Hardware;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::atomic::beside;
 use super::lock::Lock;
@@ -36,7 +36,7 @@ impl Machines {
 
     /// The file of this machine.
     pub(super) fn path(&self) -> PathBuf {
-        self.folder.join(format!("profile-{:016x}.toml", xxh3_64(self.key.as_bytes())))
+        self.folder.join(format!("profile-{:016x}.toml", XxHash3_64::oneshot(self.key.as_bytes())))
     }
 
     /// One lock for the whole folder, that of the common file, so that taking it over and making room are safe from

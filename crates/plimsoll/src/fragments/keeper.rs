@@ -13,7 +13,7 @@ use plimsoll_fragments::index::Fragment;
 use plimsoll_fragments::quant::{check_level, differences};
 use plimsoll_fragments::work::{UploadInput, difference_bytes};
 use plimsoll_fragments::{Checksum, FragmentError};
-use plimsoll_runtime::{Grant, GrantWaitError, PendingGrant, Task};
+use plimsoll_runtime::{Buffer, Grant, GrantWaitError, PendingGrant, Task, Ticket};
 
 use super::error::HoldError;
 use super::holder::{HeldLevel, Shared};
@@ -41,6 +41,14 @@ struct Place {
     tensor: usize,
     piece: usize,
     level: usize,
+}
+
+/// A level on its way to the device.
+struct Upload {
+    place: Place,
+    checksum: Checksum,
+    bytes: u64,
+    ticket: Ticket<Vec<Buffer>>,
 }
 
 impl Keeper {
@@ -160,16 +168,24 @@ impl Keeper {
         self.shared.changed.notify_all();
     }
 
-    /// Brings every level of a rung that is not there, the coarsest first.
+    /// Brings every level of a rung that is not there, the coarsest first. One is read and checked while the one before it
+    /// goes to the device.
     fn bring(&self, grant: &Grant, rung: usize) -> Result<(), HoldError> {
+        let mut before = None;
         for place in self.missing(rung) {
             if self.is_over() || grant.recalled().is_some_and(|recall| recall.to.is_none_or(|to| to > rung)) {
                 break;
             }
-            let bytes = self.upload(place)?;
-            self.shared.arrival.brought.fetch_add(bytes, Ordering::Relaxed);
+            let next = self.upload(place);
+            let arrived = before.take().map_or(Ok(()), |before| self.arrived(before));
+            if let Err(error) = arrived {
+                // Nothing is on its way any more when this returns: the grant may go next.
+                let _ = next.map(|next| next.ticket.wait());
+                return Err(error);
+            }
+            before = Some(next?);
         }
-        Ok(())
+        before.map_or(Ok(()), |before| self.arrived(before))
     }
 
     fn missing(&self, rung: usize) -> Vec<Place> {
@@ -190,19 +206,28 @@ impl Keeper {
         self.shared.model.model().index.tensors[tensor].pieces[place.piece][place.level]
     }
 
-    /// One level, from whichever tier has it. The exact level goes there unpacked: a device decodes it weight by weight.
-    fn upload(&self, place: Place) -> Result<u64, HoldError> {
+    /// Sends one level, from whichever tier has it. The exact level goes there unpacked: a device decodes it weight by weight.
+    fn upload(&self, place: Place) -> Result<Upload, HoldError> {
         let fragment = self.fragment(place);
         let (bytes, checksum) = self.as_on_device(place, self.shared.model.fragment(&fragment)?, fragment.checksum)?;
         let count = bytes.len() as u64;
         let input = UploadInput { levels: vec![(bytes, checksum)], gauge: Arc::clone(&self.shared.gauge) };
         let task = Task::new(input).devices([self.shared.wanted.device]).priority(Priority::Critical);
-        let done = self.shared.orchestrator.run(&self.shared.upload, task).map_err(HoldError::Task)?;
+        let sent = self.shared.orchestrator.submit(&self.shared.upload, task);
+        let ticket = sent.map_err(|refused| HoldError::Task(refused.into()))?;
+        Ok(Upload { place, checksum, bytes: count, ticket })
+    }
+
+    /// Waits until a level is there.
+    fn arrived(&self, upload: Upload) -> Result<(), HoldError> {
+        let Upload { place, checksum, bytes, ticket } = upload;
+        let done = ticket.wait().map_err(HoldError::Task)?;
         let mut state = self.shared.state();
         let levels = &mut state.levels[place.tensor][place.piece];
         debug_assert_eq!(levels.len(), place.level);
         levels.extend(done.output.into_iter().map(|buffer| HeldLevel { buffer: Arc::new(buffer), checksum }));
-        Ok(count)
+        self.shared.arrival.brought.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     fn as_on_device(

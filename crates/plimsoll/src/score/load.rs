@@ -10,7 +10,7 @@ use plimsoll_image::Image;
 use plimsoll_image::decode::{self, DecodeError, DecodeOptions, Outlook};
 use plimsoll_image::metrics::MetricWorkload;
 use plimsoll_runtime::{Backend, Context, Reference, ReferencePinner, Registered, Session, Value, Workload};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::pair::PairError;
 
@@ -82,7 +82,7 @@ impl File {
         Ok(Ok(Loaded {
             image: decoded.image,
             bytes: bytes.len() as u64,
-            hash: xxh3_64(&bytes),
+            hash: XxHash3_64::oneshot(&bytes),
             decoder: decoded.decoder,
             format: decoded.format.to_string(),
             _claim,

@@ -7,7 +7,7 @@ use plimsoll::image::decode;
 use plimsoll::image::metrics::Metric;
 use plimsoll::score::Pair;
 use plimsoll_results::rows::{Row, RowFile, RowsError};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::columns::{Columns, hash_text};
 
@@ -75,6 +75,6 @@ struct Hashes(HashMap<PathBuf, Option<String>>);
 impl Hashes {
     fn of(&mut self, path: &Path) -> Option<String> {
         let known = self.0.entry(path.to_owned());
-        known.or_insert_with(|| decode::read(path).ok().map(|bytes| hash_text(xxh3_64(&bytes)))).clone()
+        known.or_insert_with(|| decode::read(path).ok().map(|bytes| hash_text(XxHash3_64::oneshot(&bytes)))).clone()
     }
 }

@@ -109,7 +109,7 @@ impl Chain {
     /// Two chains of one fingerprint do the same, down to the content of files that they read when they were made.
     pub fn fingerprint(&self) -> u64 {
         let all: String = self.0.iter().map(|link| format!("{:?}\n", link.operation)).collect();
-        xxhash_rust::xxh3::xxh3_64(all.as_bytes())
+        twox_hash::XxHash3_64::oneshot(all.as_bytes())
     }
 }
 

@@ -2,7 +2,7 @@
 //! Invariant: a line that was cut short or changed anywhere is no line of a row.
 
 use serde_json::Value;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::super::formats::json_cell;
 use super::super::row::Row;
@@ -14,7 +14,7 @@ const SUM_DIGITS: usize = 16;
 /// The payload with its checksum before it and a line end after it.
 pub(super) fn seal(payload: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(SUM_DIGITS + payload.len() + 2);
-    line.extend_from_slice(format!("{:016x} ", xxh3_64(payload)).as_bytes());
+    line.extend_from_slice(format!("{:016x} ", XxHash3_64::oneshot(payload)).as_bytes());
     line.extend_from_slice(payload);
     line.push(b'\n');
     line
@@ -24,7 +24,7 @@ pub(super) fn seal(payload: &[u8]) -> Vec<u8> {
 pub(super) fn unseal(line: &[u8]) -> Option<&[u8]> {
     let (sum, rest) = line.split_at_checked(SUM_DIGITS)?;
     let payload = rest.strip_prefix(b" ")?;
-    (sum == format!("{:016x}", xxh3_64(payload)).as_bytes()).then_some(payload)
+    (sum == format!("{:016x}", XxHash3_64::oneshot(payload)).as_bytes()).then_some(payload)
 }
 
 /// The row's cells.

@@ -74,7 +74,7 @@ impl Cube {
             let words = str::from_utf8(line).map_err(|_| malformed())?;
             said.take(&words.split_ascii_whitespace().collect::<Vec<_>>()).ok_or_else(malformed)?;
         }
-        said.cube(xxhash_rust::xxh3::xxh3_64(bytes))
+        said.cube(twox_hash::XxHash3_64::oneshot(bytes))
     }
 }
 

@@ -27,7 +27,7 @@ impl Layer {
         // This one names the path itself.
         let bytes = read(path).map_err(OperationError::because)?;
         let (size, pixels) = rgba(&bytes, &DecodeOptions::default()).map_err(|error| named(&error))?;
-        Ok(Self::new(size, pixels, xxhash_rust::xxh3::xxh3_64(&bytes)))
+        Ok(Self::new(size, pixels, twox_hash::XxHash3_64::oneshot(&bytes)))
     }
 
     /// The image in a file.
