@@ -344,6 +344,6 @@ mod tests {
         let extended = Image::linear(SIZE, planes).unwrap().at_least(3).linear_planes();
         assert_eq!(extended[..9], [1.0, 2.0, 2.0, 1.0, 2.0, 2.0, 1.0, 2.0, 2.0]);
         let coded = Image::rgb8(SIZE, [1, 2, 3, 4, 5, 6]).unwrap().at_least(2);
-        assert!(coded.samples() == &Samples::Rgb8([1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6].into()));
+        assert!(coded.samples() == &Samples::Rgb8(vec![1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6].into()));
     }
 }
