@@ -63,3 +63,26 @@ fn nobody_rises_into_what_a_batch_had() {
         assert!(heard(&mut scheduler).contains(&"grant 2 may rise to 0".to_owned()));
     }
 }
+
+/// It had to step down twice, and has come half of the way back: what it had first is still kept for it.
+#[test]
+fn a_batch_that_fell_twice_is_waited_for_until_it_is_where_it_was_first() {
+    let mut scheduler = patient();
+    let other = ask(&mut scheduler, 1, GrantSpec { may_rise: true, ..on_a(&[300, 100]) });
+    scheduler.stepped_to(Moment(1), other, 1).unwrap();
+    let three = GrantSpec { kind: GrantKind::Batch, may_rise: true, ..with(Priority::Low, on_a(&[600, 400, 200])) };
+    let id = ask(&mut scheduler, 2, three);
+    let first = ask(&mut scheduler, 3, with(Priority::High, on_a(&[400])));
+    scheduler.stepped_to(Moment(SECOND), id, 1).unwrap();
+    let second = ask(&mut scheduler, SECOND, with(Priority::High, on_a(&[200])));
+    scheduler.stepped_to(Moment(2 * SECOND), id, 2).unwrap();
+    scheduler.set_batch(Moment(2 * SECOND), id, 3);
+    scheduler.return_grant(Moment(2 * SECOND), second);
+    heard(&mut scheduler);
+    scheduler.tick(Moment(3 * SECOND));
+    assert_eq!(heard(&mut scheduler), ["grant 2 may rise to 1"]);
+    scheduler.begin_step(Moment(3 * SECOND), id, 1).unwrap();
+    scheduler.stepped_to(Moment(3 * SECOND), id, 1).unwrap();
+    scheduler.return_grant(Moment(3 * SECOND), first);
+    assert!(heard(&mut scheduler).is_empty(), "another that could rise does not");
+}

@@ -102,6 +102,18 @@ fn of_rungs_of_one_quality_the_larger_is_kept() {
     assert_eq!(heard(&mut scheduler), ["grant 1 should step down to 1"], "for somebody more urgent it could");
 }
 
+/// Under pressure the better rung is not recommended, so nobody is troubled for the bytes that it would take.
+#[test]
+fn nobody_steps_down_for_a_rung_that_is_not_recommended() {
+    for (policy, asked) in [(SharePolicy::Adaptive, 1), (SharePolicy::Fixed, 2)] {
+        let mut scheduler = shared_by(policy);
+        ask(&mut scheduler, 1, with(Priority::Low, of(GrantKind::Other, &[(900, 1.0), (600, 1.0), (100, 1.0)])));
+        heard(&mut scheduler);
+        ask(&mut scheduler, 2, of(GrantKind::Image, &[(700, 1.0), (200, 0.5)]));
+        assert_eq!(heard(&mut scheduler), [format!("grant 1 should step down to {asked}")], "{policy}");
+    }
+}
+
 /// The formula gives a more urgent holder more; what it has beyond that it shares even with somebody less urgent.
 #[test]
 fn the_least_urgent_shares_first_and_the_more_urgent_too() {
