@@ -25,6 +25,11 @@ pub(crate) fn line(text: impl Display) -> Ended {
     writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
 }
 
+/// So many of a thing, in words: `1 task`, `3 tasks`.
+pub(crate) fn counted(count: u64, one: &str, plural: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}{plural}") }
+}
+
 /// Prints text on stderr and ends the line. Nobody's work ends because nobody can be told of it.
 pub(crate) fn aside(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{text}");

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::args::{PlanArgs, StoreArgs};
 use crate::machine_args::MachineArgs;
-use crate::output;
+use crate::output::{self, counted};
 use crate::stop::{Ended, Stop, with_causes};
 
 fn open(args: &StoreArgs) -> Result<Store, Stop> {
@@ -86,14 +86,17 @@ pub(super) fn verify(args: &StoreArgs, machine: &MachineArgs) -> Ended {
     }
     if found.behind_end > 0 || found.is_unfinished {
         output::aside(format_args!(
-            "{name}: a run was cut short, {} objects lie behind the published end; `plimsoll array write --resume` goes on",
-            found.behind_end
+            "{name}: a run was cut short, with {} behind the published end; `plimsoll array write --resume` goes on",
+            counted(found.behind_end, "object", "s")
         ));
     }
     match found.is_sound() {
         true if args.json => Ok(()),
-        true => output::line(format_args!("{name}: {} chunks in {} objects, all sound", found.chunks, found.objects)),
-        false => Err(Stop::failed(format_args!("{name}: {} faults", found.fault_count))),
+        true => {
+            let (chunks, objects) = (counted(found.chunks, "chunk", "s"), counted(found.objects, "object", "s"));
+            output::line(format_args!("{name}: {chunks} in {objects}, all sound"))
+        }
+        false => Err(Stop::failed(format_args!("{name}: {}", counted(found.fault_count, "fault", "s")))),
     }
 }
 
@@ -149,7 +152,8 @@ fn print_plan(args: &PlanArgs, plan: &ArrayPlan, advised: Option<&ArraySpec>) ->
     if let Some(spec) = advised {
         output::line(options(spec))?;
     }
-    let slabs = format!("{} slabs of {} steps, {} each, and their levels", plan.slab_count, plan.slab_steps, plan.slab);
+    let steps = counted(plan.slab_steps, "step", "s");
+    let slabs = format!("{} slabs of {steps}, {} each, and their levels", plan.slab_count, plan.slab);
     let mut table = output::table(&[("FOR", Left), ("BYTES", Right)]);
     for (what, bytes) in [
         (slabs.as_str(), plan.slabs),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::args::WriteArgs;
 use super::bars::Bars;
 use crate::machine_args::MachineArgs;
-use crate::output;
+use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::stop::{self, Ended, Stop, warn, with_causes};
 
@@ -111,8 +111,10 @@ fn report(args: &WriteArgs, name: &str, summary: &ArraySummary, seconds: f64) ->
     let ratio = raw as f64 / stored.max(1) as f64;
     let speed = raw as f64 / seconds.max(1e-9) / f64::from(1 << 30);
     output::line(format_args!(
-        "{name}: {steps} steps{before}, {} in {objects} objects as {}, {ratio:.2} : 1, {speed:.2} GiB/s",
+        "{name}: {}{before}, {} in {} as {}, {ratio:.2} : 1, {speed:.2} GiB/s",
+        counted(steps, "step", "s"),
         Bytes(raw),
+        counted(objects, "object", "s"),
         Bytes(stored),
     ))
 }

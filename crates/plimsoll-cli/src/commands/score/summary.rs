@@ -9,6 +9,7 @@ use plimsoll::score::{MetricScore, PairScores, Scored};
 use plimsoll::{Fault, Setback};
 
 use super::device_name;
+use crate::output::counted;
 
 /// Counts over all pairs.
 #[derive(Default)]
@@ -120,8 +121,4 @@ impl Summary {
 fn has_better_rung(metric: Metric, rung: &str) -> bool {
     let kind = |rung: &str| rung.starts_with("gpu");
     metric.about().rungs.iter().take_while(|better| **better != rung).any(|better| kind(better) == kind(rung))
-}
-
-fn counted(count: u64, one: &str, plural: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}{plural}") }
 }
