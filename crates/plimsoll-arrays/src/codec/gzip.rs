@@ -10,6 +10,9 @@ const NAME: &str = "gzip";
 /// Bytes that one byte of deflate data gives at the most, about: 258 for a match of two bits.
 const RATIO_MAX: usize = 1032;
 
+/// What the library keeps to pack at levels up to 9: tables of where bytes were seen, and matches of a block.
+pub(super) const CONTEXT_BYTES: u64 = 1 << 20;
+
 /// One context for each direction.
 #[derive(Default)]
 pub(super) struct Contexts {

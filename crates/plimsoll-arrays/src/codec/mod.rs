@@ -117,6 +117,16 @@ impl ChunkCodec {
         }
     }
 
+    /// Bytes that packing keeps from chunk to chunk.
+    pub fn context_bytes(&self) -> u64 {
+        match self.codec {
+            Codec::None => 0,
+            Codec::Zstd { level } => zstd::context_bytes(level, self.chunk_bytes),
+            Codec::Gzip { .. } => gzip::CONTEXT_BYTES,
+            Codec::Blosc { compressor, level, .. } => blosc::context_bytes(compressor, level, self.chunk_bytes),
+        }
+    }
+
     /// The shuffle that comes first, and the bytes of the blocks to each of which it is done by itself; the last block is
     /// what is left. See [`ChunkCodec::shuffle_step`].
     pub fn shuffle(&self) -> Option<(Shuffle, usize)> {

@@ -22,6 +22,14 @@ struct Encoder {
     has_checksum: bool,
 }
 
+/// What a context that packs so many bytes at a time takes, as the library itself reckons it.
+#[expect(unsafe_code, reason = "there is no safe call for it")]
+pub(super) fn context_bytes(level: i32, bytes: usize) -> u64 {
+    use zstd_safe::zstd_sys::{ZSTD_estimateCCtxSize_usingCParams, ZSTD_getCParams};
+    // SAFETY: both only calculate.
+    unsafe { ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, bytes as u64, 0)) as u64 }
+}
+
 impl Encoder {
     fn new(level: i32, has_checksum: bool) -> Result<Self, CodecError> {
         let mut context = CCtx::try_create().ok_or(CodecError::NoMemory { what: "a zstd context" })?;

@@ -12,11 +12,6 @@ use super::{Form, Slab};
 use crate::codec::{ChunkCodec, Codec, Scratch};
 use crate::layout::Layout;
 
-/// What the contexts of the codecs take at the most, at their highest levels.
-const CONTEXT_BYTES: u64 = 100 << 20;
-/// The same of those that keep little.
-const CONTEXT_BYTES_SMALL: u64 = 8 << 20;
-
 /// Chunks of one object whose elements are all there.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -72,13 +67,7 @@ impl EncodeWork {
 
     /// Bytes that a session keeps from batch to batch.
     pub fn session_bytes(&self) -> u64 {
-        let chunk = self.codec.chunk_bytes() as u64;
-        let context = match self.codec.codec() {
-            Codec::None => 0,
-            Codec::Zstd { level } if level > 9 => CONTEXT_BYTES,
-            Codec::Zstd { .. } | Codec::Gzip { .. } | Codec::Blosc { .. } => CONTEXT_BYTES_SMALL,
-        };
-        3 * chunk + context
+        3 * self.codec.chunk_bytes() as u64 + self.codec.context_bytes()
     }
 
     /// Bytes that so many packed chunks can have.

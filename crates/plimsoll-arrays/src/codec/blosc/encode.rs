@@ -2,7 +2,7 @@
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 
-use super::super::{CodecError, Scratch, reserve};
+use super::super::{CodecError, Scratch, reserve, zstd};
 use super::header::{HEADER_BYTES, Header};
 use super::{BLOCK_BYTES, BloscCompressor, Buffers, Shuffle, block_bytes};
 use crate::data_type::DataType;
@@ -10,9 +10,22 @@ use crate::data_type::DataType;
 /// A chunk below this is copied: c-blosc does not look for anything in it.
 const CHUNK_BYTES_MIN: usize = 128;
 
+/// The places of 4096 byte strings.
+const LZ4_TABLE_BYTES: u64 = 16 << 10;
+
 /// Bytes of a container at the most: the chunk copied behind a header.
 pub(in super::super) const fn bound(chunk: usize) -> usize {
     chunk + HEADER_BYTES
+}
+
+/// What packing keeps from chunk to chunk: the library's context or table, a block shuffled and a block packed.
+pub(in super::super) fn context_bytes(compressor: BloscCompressor, level: i32, chunk: usize) -> u64 {
+    let block = block_bytes(chunk);
+    let library = match compressor {
+        BloscCompressor::Lz4 => LZ4_TABLE_BYTES,
+        BloscCompressor::Zstd => zstd::context_bytes(zstd_level(level), block),
+    };
+    library + block as u64 + get_maximum_output_size(BLOCK_BYTES) as u64
 }
 
 /// How containers are to be made.

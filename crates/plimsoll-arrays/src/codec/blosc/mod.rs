@@ -14,7 +14,7 @@ mod header;
 mod shuffle;
 
 pub(super) use decode::decode;
-pub(super) use encode::{Blosc, bound};
+pub(super) use encode::{Blosc, bound, context_bytes};
 pub use shuffle::Shuffle;
 
 use lz4_flex::block::CompressTable;
