@@ -68,7 +68,7 @@ fn nobody_rises_into_what_a_batch_had() {
 #[test]
 fn a_batch_that_fell_twice_is_waited_for_until_it_is_where_it_was_first() {
     let mut scheduler = patient();
-    let other = ask(&mut scheduler, 1, GrantSpec { may_rise: true, ..on_a(&[300, 100]) });
+    let other = ask(&mut scheduler, 1, GrantSpec { may_rise: true, ..on_a(&[200, 100]) });
     scheduler.stepped_to(Moment(1), other, 1).unwrap();
     let three = GrantSpec { kind: GrantKind::Batch, may_rise: true, ..with(Priority::Low, on_a(&[600, 400, 200])) };
     let id = ask(&mut scheduler, 2, three);
@@ -83,6 +83,8 @@ fn a_batch_that_fell_twice_is_waited_for_until_it_is_where_it_was_first() {
     assert_eq!(heard(&mut scheduler), ["grant 2 may rise to 1"]);
     scheduler.begin_step(Moment(3 * SECOND), id, 1).unwrap();
     scheduler.stepped_to(Moment(3 * SECOND), id, 1).unwrap();
-    scheduler.return_grant(Moment(3 * SECOND), first);
-    assert!(heard(&mut scheduler).is_empty(), "another that could rise does not");
+    scheduler.tick(Moment(4 * SECOND));
+    assert!(heard(&mut scheduler).is_empty(), "100 are free: enough for the other, and not for it");
+    scheduler.return_grant(Moment(4 * SECOND), first);
+    assert_eq!(heard(&mut scheduler), ["grant 2 may rise to 0"]);
 }
