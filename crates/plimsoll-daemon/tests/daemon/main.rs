@@ -4,6 +4,8 @@
 mod attacks;
 mod book;
 mod crowds;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod http;
 mod kills;
 mod rig;
