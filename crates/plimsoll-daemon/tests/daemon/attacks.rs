@@ -130,6 +130,24 @@ fn fuzzed_lines_do_no_harm() {
     is_alive_and_empty(&rig);
 }
 
+/// Whoever says that it will send nothing more is answered, and what it held is free: nobody could ask it back.
+#[test]
+fn a_half_closed_connection_is_answered_and_over() {
+    let rig = Rig::new();
+    let lease = serde_json::to_string(&Request::Lease(wants("half", 100))).unwrap();
+    let said = answer(&rig, format!("{HELLO}{lease}\n").as_bytes());
+    assert!(said.contains("\"say\":\"granted\""), "{said}");
+    is_alive_and_empty(&rig);
+    let address = rig.address();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "GET /api/state HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+}
+
 #[test]
 fn one_user_cannot_look_into_anothers() {
     use std::os::unix::fs::PermissionsExt;

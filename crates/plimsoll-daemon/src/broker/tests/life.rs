@@ -155,6 +155,45 @@ fn a_lease_over_http_lives_from_heartbeat_to_heartbeat() {
     assert!(matches!(world.broker.ask(world.now, &Asker::Http, None, Request::Heartbeat { lease }), Say::Error { .. }));
 }
 
+/// People and other clients may release any lease: whoever owns it hears of that.
+#[test]
+fn the_owner_of_a_lease_that_somebody_released_is_told() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.ask(10, wants(&[300])));
+    assert_eq!(world.do_(11, Request::Return { lease }), Say::Done);
+    assert!(matches!(world.told(10)[..], [Say::Ended { lease: ended, .. }] if *ended == lease), "{:?}", world.heard);
+    let engine = Asker::Engine("ollama".to_owned());
+    let said = world.broker.lease(world.now, &engine, None, wants(&[300]), String::new());
+    let lease = lease_of(&said);
+    world.collect();
+    world.heard.clear();
+    assert_eq!(world.do_(11, Request::Return { lease }), Say::Done);
+    let is_told = |effect: &Effect| matches!(effect, Effect::TellEngine { say: Say::Ended { .. }, .. });
+    assert!(world.heard.iter().any(is_told), "{:?}", world.heard);
+}
+
+/// The clock on the wall is for people: whatever becomes of it, leases and plots go on.
+#[test]
+fn a_clock_that_jumps_moves_times_that_are_shown_and_nothing_else() {
+    let mut world = World::new(1);
+    let request = LeaseRequest { ttl_ms: Some(60_000), ..wants(&[600]) };
+    let lease = lease_of(&world.broker.lease(world.now, &Asker::Http, None, request, String::new()));
+    world.pass(5.0);
+    let samples = |world: &World| world.broker.history().next().unwrap().1.len();
+    let before = samples(&world);
+    for wall_start_ms in [1_700_000_000_000 - 86_400_000, 1_700_000_000_000 + 86_400_000] {
+        world.broker.set_wall_start(wall_start_ms);
+        world.pass(5.0);
+        let state = world.broker.state(world.now);
+        assert!(state.at_ms.abs_diff(wall_start_ms) < 60_000, "{}", state.at_ms);
+        assert!(state.at_ms - state.holders[0].since_ms < 60_000, "{state:?}");
+    }
+    assert!(samples(&world) >= before + 9, "{} samples", samples(&world));
+    assert!(world.broker.status(world.now, lease).is_some(), "its time is not over");
+    world.pass(50.0);
+    assert!(world.broker.status(world.now, lease).is_none(), "now it is");
+}
+
 #[test]
 fn only_its_owner_steps_a_lease_and_only_its_secret_claims_it() {
     let mut world = World::new(1);
