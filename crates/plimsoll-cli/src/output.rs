@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
+#[cfg(all(feature = "serve", unix))]
 use plimsoll_core::Bytes;
 use serde::Serialize;
 
@@ -125,6 +126,7 @@ pub(crate) fn faint(text: impl Display) -> Cell {
 }
 
 /// Bytes in nine cells at the most: a thousand and more of a unit are rounded up to one of the next.
+#[cfg(all(feature = "serve", unix))]
 pub(crate) fn short_bytes(count: u64) -> String {
     let text = Bytes(count).to_string();
     match text.len() > 9 {
@@ -155,6 +157,7 @@ mod tests {
         assert_eq!(clean_line("a\u{1b}b\r\nc\u{2028}"), "a\\u{1b}b\\r\\nc\\u{2028}");
     }
 
+    #[cfg(all(feature = "serve", unix))]
     #[test]
     fn figures_have_nine_cells() {
         assert_eq!([999 << 20, 1_000 << 20, 1_023 << 20].map(short_bytes), ["999.0 MiB", "1.0 GiB", "1.0 GiB"]);

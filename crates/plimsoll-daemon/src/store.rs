@@ -344,6 +344,19 @@ mod tests {
             .collect()
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_journal_that_could_not_be_written_is_written_anew_although_nothing_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("leases.jsonl");
+        let (mut journal, ..) = Journal::open(&path).unwrap();
+        journal.file = Some(private().append(true).open("/dev/full").unwrap());
+        let error = journal.write(vec![(LeaseId(1), Some(lease(1)))], 2).expect_err("it is full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        journal.write(Vec::new(), 2).unwrap();
+        assert_eq!(ids(&Journal::open(&path).unwrap().1), [1]);
+    }
+
     /// `/dev/full` is a disk without space.
     #[cfg(target_os = "linux")]
     #[test]

@@ -10,3 +10,4 @@ mod http;
 mod kills;
 mod rig;
 mod sharing;
+mod sources;

@@ -18,7 +18,7 @@ use plimsoll_daemon::engines::{CommandStep, CommandSteps, EngineKind};
 use plimsoll_daemon::server::{ServeOptions, serve};
 use plimsoll_daemon::size::Size;
 use plimsoll_daemon::truth::scripted::Scripted;
-use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Rung, Say, Sort, State, Urgency};
+use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Phase, Rung, Say, Sort, State, Urgency};
 
 use crate::fakes::MIB;
 
@@ -190,6 +190,8 @@ fn an_engine_that_lies_is_said_to_and_nobody_is_promised_what_it_still_holds() {
     until("the lie is told", &daemon, || daemon.events().contains("and the driver still shows").then_some(()));
     assert!(matches!(said, Say::Queued(_)), "{said:?}");
     assert!(!granted_within(&mut client, said, Duration::from_secs(2)), "{}", daemon.events());
+    let liar = daemon.engines().into_iter().find(|holder| holder.name == "ollama").expect("it holds what it held");
+    assert_eq!((liar.phase, liar.portions[0].promised), (Phase::Recalled, 900 * MIB), "nothing counts as given back");
     let mut other = daemon.client();
     let said = other.lease(wants("small", Urgency::Critical, 50)).unwrap();
     assert!(matches!(said, Say::Granted(_) | Say::Queued(_)), "the daemon goes on: {said:?}");

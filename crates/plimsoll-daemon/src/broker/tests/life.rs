@@ -48,7 +48,7 @@ fn what_never_fits_is_refused_at_once() {
 fn requests_that_cannot_be_meant_are_named() {
     let mut world = World::new(1);
     type Spoil = fn(&mut LeaseRequest);
-    let wrong: [(&str, Spoil); 8] = [
+    let wrong: [(&str, Spoil); 9] = [
         ("name", |request| request.name.clear()),
         ("rungs", |request| request.ladder.clear()),
         ("no bytes", |request| request.ladder[0].bytes = 0),
@@ -59,6 +59,7 @@ fn requests_that_cannot_be_meant_are_named() {
         }),
         ("no device 'gpu7'", |request| request.devices = vec!["gpu7".to_owned()]),
         ("ttl", |request| request.ttl_ms = Some(1)),
+        ("twice", |request| request.devices = vec!["gpu0".to_owned(), "gpu0".to_owned()]),
     ];
     for (named, spoil) in wrong {
         let mut request = wants(&[600]);
@@ -120,7 +121,7 @@ fn a_lease_that_another_process_holds_ends_with_that_process() {
     world.uses.insert((20, 0), 600);
     world.gone(10);
     world.pass(600.0);
-    assert_eq!(world.promised(0), 600, "its process lives");
+    assert_eq!((world.promised(0), world.line(0)), (600, 1_000), "its process lives, and what it uses is its own");
     assert_eq!(world.broker.watched(), [child]);
     world.uses.clear();
     world.broker.processes_ended(world.now, &[child]);
@@ -192,6 +193,28 @@ fn a_clock_that_jumps_moves_times_that_are_shown_and_nothing_else() {
     assert!(world.broker.status(world.now, lease).is_some(), "its time is not over");
     world.pass(50.0);
     assert!(world.broker.status(world.now, lease).is_none(), "now it is");
+}
+
+#[test]
+fn a_lease_over_http_lives_a_minute_if_its_client_does_not_say() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.broker.lease(world.now, &Asker::Http, None, wants(&[600]), String::new()));
+    world.pass(59.0);
+    assert!(world.broker.status(world.now, lease).is_some());
+    world.pass(2.0);
+    assert!(world.broker.status(world.now, lease).is_none());
+}
+
+/// The journal forgets a lease whose process ended while no daemon served, or every daemon would read it again.
+#[test]
+fn what_dead_processes_held_is_over_for_the_next_daemon_too() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.ask(10, wants(&[600])));
+    let stored: Vec<_> = world.broker.drain_changed().into_iter().filter_map(|(_, lease)| lease).collect();
+    world.broker = Broker::new(world.now, settings(), 1, 1);
+    world.broker.left_behind(world.now, stored);
+    assert_eq!(world.broker.drain_changed(), [(lease, None)]);
+    assert_eq!((world.events("ended"), world.broker.next_lease()), (1, lease.0 + 1));
 }
 
 #[test]

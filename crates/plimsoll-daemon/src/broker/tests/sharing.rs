@@ -126,6 +126,10 @@ fn a_reserve_is_left_to_the_desktop() {
     world.read();
     assert_eq!(world.line(0), 700);
     assert!(matches!(world.ask(10, wants(&[801])), Say::Refused { .. }));
+    // A device without a screen has none to leave anything to.
+    let cpu = DeviceTruth { name: "cpu".to_owned(), kind: DeviceKind::Cpu, ..world.truths().remove(0) };
+    world.broker.read(world.now, vec![cpu]);
+    assert_eq!(world.broker.state(world.now).devices[1].reserve, 0);
 }
 
 /// Something two levels above makes a holder leave, and is given the room only once the driver shows it.
@@ -197,6 +201,50 @@ fn who_agreed_is_stopped_in_the_end_and_nobody_else() {
         world.pass(1.0);
         assert!(world.granted(11), "stoppable: {may_be_stopped}");
     }
+}
+
+#[test]
+fn a_batch_is_not_disturbed_between_its_items() {
+    let batch = LeaseRequest { batch_items: 5, ..urgent(Urgency::Low, &[800]) };
+    let late = LeaseRequest { timeout_ms: Some(600_000), ..urgent(Urgency::High, &[800]) };
+    let mut world = World::new(1);
+    let lease = lease_of(&world.ask(10, batch));
+    world.uses.insert((10, 0), 800);
+    world.pass(30.0);
+    let stored: Vec<_> = world.broker.drain_changed().into_iter().filter_map(|(_, lease)| lease).collect();
+    for is_adopted in [false, true] {
+        if is_adopted {
+            world.broker = Broker::new(world.now, settings(), 1, 1);
+            let truths = world.truths();
+            world.broker.add_devices(world.now, &truths);
+            world.broker.adopt(world.now, stored.clone());
+            let claim = Request::Claim { lease, secret: "secret 10".to_owned() };
+            assert!(matches!(world.do_(10, claim), Say::Granted(_)));
+            world.pass(30.0);
+        }
+        world.heard.clear();
+        world.ask(11, late.clone());
+        world.pass(20.0);
+        assert!(world.told(10).is_empty(), "adopted: {is_adopted}, {:?}", world.told(10));
+    }
+    assert_eq!(world.do_(10, Request::SetBatch { lease, items: 0 }), Say::Done);
+    world.pass(2.0);
+    assert!(matches!(world.told(10).first(), Some(Say::Recall(_))), "its items are done: {:?}", world.told(10));
+}
+
+#[test]
+fn a_priority_that_is_set_counts_from_then_on() {
+    let mut world = World::new(1);
+    world.ask(10, urgent(Urgency::Low, &[800]));
+    world.uses.insert((10, 0), 800);
+    world.pass(30.0);
+    let late = LeaseRequest { timeout_ms: Some(600_000), ..urgent(Urgency::Low, &[800]) };
+    let lease = lease_of(&world.ask(11, late));
+    world.pass(5.0);
+    assert!(world.told(10).is_empty(), "{:?}", world.told(10));
+    assert_eq!(world.do_(12, Request::SetPriority { lease, priority: Urgency::High }), Say::Done);
+    world.pass(2.0);
+    assert!(matches!(world.told(10).first(), Some(Say::Recall(_))), "{:?}", world.told(10));
 }
 
 #[test]
