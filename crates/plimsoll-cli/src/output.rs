@@ -10,6 +10,8 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
+#[cfg(all(feature = "serve", unix))]
+use plimsoll_core::Bytes;
 use serde::Serialize;
 
 use crate::stop::{Ended, Stop};
@@ -43,20 +45,26 @@ pub(crate) fn error_line(text: impl Display) {
 
 /// Text with names from outside in it, safe for a terminal: control characters, but for ends of lines, are written out.
 pub(crate) fn clean(text: impl Display) -> String {
+    text.to_string().split('\n').map(clean_line).collect::<Vec<_>>().join("\n")
+}
+
+/// [`clean`] for what has to stay on one line: ends of lines are written out too. A name with one would add a row to a table,
+/// or an event to a list, that is not there.
+pub(crate) fn clean_line(text: impl Display) -> String {
     let mut clean = String::new();
     for each in text.to_string().chars() {
-        match each {
-            '\n' => clean.push(each),
-            each if each.is_control() || is_bidi_control(each) => clean.extend(each.escape_default()),
-            each => clean.push(each),
+        match each.is_control() || is_misleading(each) {
+            true => clean.extend(each.escape_default()),
+            false => clean.push(each),
         }
     }
     clean
 }
 
-/// Turns the direction of what follows, and so makes names look like others.
-fn is_bidi_control(each: char) -> bool {
-    matches!(each, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Turns the direction of what follows, or ends a line without being a control character, and so makes names look like
+/// others.
+fn is_misleading(each: char) -> bool {
+    matches!(each, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Prints a value for other programs.
@@ -122,6 +130,16 @@ pub(crate) fn faint(text: impl Display) -> Cell {
     Cell::new(text).add_attribute(Attribute::Dim)
 }
 
+/// Bytes in nine cells at the most: a thousand and more of a unit are rounded up to one of the next.
+#[cfg(all(feature = "serve", unix))]
+pub(crate) fn short_bytes(count: u64) -> String {
+    let text = Bytes(count).to_string();
+    match text.len() > 9 {
+        true => Bytes(count + count / 40).to_string(),
+        false => text,
+    }
+}
+
 /// A number of units as people say it.
 pub(crate) fn count(units: u64) -> String {
     let value = units as f64;
@@ -141,6 +159,13 @@ mod tests {
     fn control_characters_are_written_out() {
         assert_eq!(clean("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e"), "a\\u{1b}[2Jb\\r\nc\\u{9b}d\\u{202e}e");
         assert_eq!(clean("Größe 名前"), "Größe 名前");
+        assert_eq!(clean_line("a\u{1b}b\r\nc\u{2028}"), "a\\u{1b}b\\r\\nc\\u{2028}");
+    }
+
+    #[cfg(all(feature = "serve", unix))]
+    #[test]
+    fn figures_have_nine_cells() {
+        assert_eq!([999 << 20, 1_000 << 20, 1_023 << 20].map(short_bytes), ["999.0 MiB", "1.0 GiB", "1.0 GiB"]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub struct Settings {
     pub return_wait_max: Nanos,
     /// How long a lease whose connection went with the last daemon waits to be claimed.
     pub claim_within: Nanos,
-    /// Milliseconds since 1970 at [`Moment::START`].
+    /// Milliseconds since 1970 at [`Moment::START`], by the clock on the wall as it was set when the broker began.
     pub wall_start_ms: u64,
 }
 
@@ -181,6 +181,7 @@ struct Device {
     truth: DeviceTruth,
     reserve: Bytes,
     samples: VecDeque<Sample>,
+    sampled: Option<Moment>,
     /// What each lease really uses, as last read; `None` if the source does not say.
     used: Option<BTreeMap<LeaseId, Bytes>>,
     /// What processes of members of the book use, as last read.
@@ -284,6 +285,12 @@ impl Broker {
     /// Whether drivers should be asked at once: somebody waits, or has given something back.
     pub fn needs_readings(&self) -> bool {
         self.scheduler.needs_readings()
+    }
+
+    /// The clock on the wall was set anew, or the machine has slept: so many milliseconds since 1970 were
+    /// [`Moment::START`]. Nothing but what people read as a time depends on it.
+    pub fn set_wall_start(&mut self, wall_start_ms: u64) {
+        self.settings.wall_start_ms = wall_start_ms;
     }
 
     /// Something that people should know, about one thing; nothing if it is well again.

@@ -44,7 +44,7 @@ use crate::store::{EventFile, Journal};
 use crate::truth::Truth;
 use crate::truth::reader::{Reader, Reading};
 use actor::Actor;
-pub use actor::{Ask, Busy, Handle};
+pub use actor::{Ask, Busy, Handle, Letter};
 
 /// Requests that wait for the broker. A client that sends more waits in its socket.
 const QUEUE: usize = 1_024;
@@ -52,6 +52,8 @@ const QUEUE: usize = 1_024;
 pub const CONNECTIONS_MAX: usize = 4_096;
 /// How long sources are waited for when the daemon begins.
 const FIRST_READING: Duration = Duration::from_secs(5);
+/// How far the times that people are shown may be from the clock on the wall.
+const WALL_DRIFT_MS: u64 = 1_000;
 /// Random bytes of the token.
 const TOKEN_BYTES: usize = 32;
 
@@ -235,6 +237,19 @@ impl Clock {
         Moment(self.start.elapsed().as_nanos() as u64)
     }
 
+    /// The clock on the wall, if it has been set since, or the machine has slept: what it said when this one began.
+    fn set_anew(&mut self) -> Option<u64> {
+        let began = SystemTime::now().checked_sub(self.start.elapsed());
+        let began = began.and_then(|began| began.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let began_ms = began.as_millis() as u64;
+        // Clocks are set by a little all the time.
+        let is_far = began_ms.abs_diff(self.wall_start_ms) > WALL_DRIFT_MS;
+        is_far.then(|| {
+            self.wall_start_ms = began_ms;
+            began_ms
+        })
+    }
+
     fn until(&self, at: Moment) -> Duration {
         let Nanos(left) = at.since(self.now());
         Duration::from_nanos(left)
@@ -242,3 +257,21 @@ impl Clock {
 }
 
 type Readings = mpsc::Receiver<Reading>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_on_the_wall_that_was_set_is_followed_once() {
+        let mut clock = Clock::start();
+        assert_eq!(clock.set_anew(), None);
+        let right = clock.wall_start_ms;
+        for wrong in [right - 3_600_000, right + 3_600_000] {
+            clock.wall_start_ms = wrong;
+            let set = clock.set_anew().expect("an hour is not a little");
+            assert!(set.abs_diff(right) <= WALL_DRIFT_MS, "{set} for {right}");
+            assert_eq!(clock.set_anew(), None);
+        }
+    }
+}

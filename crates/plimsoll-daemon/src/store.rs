@@ -20,6 +20,8 @@ const DEAD_MAX: usize = 4_096;
 const NUMBERS_AHEAD: u64 = 1_024;
 /// Bytes of an event file before the next one is begun. There are two.
 const EVENTS_BYTES_MAX: u64 = 4 << 20;
+/// Events that are tried again at once after a write has failed: a full disk is asked often, and mostly in vain.
+const EVENTS_AGAIN: usize = 16;
 /// Bytes of one line that are read back.
 const LINE_MAX: u64 = 1 << 20;
 
@@ -145,9 +147,12 @@ fn lines(path: &Path) -> io::Result<impl Iterator<Item = String>> {
 pub struct EventFile {
     path: PathBuf,
     file: Option<File>,
+    /// All lines in the file are whole up to here.
     bytes: u64,
     /// The last event that was written.
     written: u64,
+    /// The last write failed: those events are still to be written.
+    is_behind: bool,
 }
 
 impl EventFile {
@@ -167,31 +172,64 @@ impl EventFile {
         file.write_all(b"\n")?;
         let bytes = file.metadata()?.len();
         let written = events.last().map_or(0, |event| event.id);
-        Ok((Self { path: path.to_owned(), file: Some(file), bytes, written }, events))
+        Ok((Self { path: path.to_owned(), file: Some(file), bytes, written, is_behind: false }, events))
     }
 
     /// Writes events that are not yet written.
     ///
     /// # Errors
-    /// Why it could not.
+    /// Why it could not; the next call tries them again.
     pub fn write<'a>(&mut self, events: impl Iterator<Item = &'a Event>) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        let before = self.written;
-        for event in events.filter(|event| event.id > before) {
+        let (before, most) = (self.written, if self.is_behind { EVENTS_AGAIN } else { usize::MAX });
+        let (mut bytes, mut last) = (Vec::new(), before);
+        for event in events.filter(|event| event.id > before).take(most) {
             bytes.extend(line(event));
-            self.written = event.id;
+            last = event.id;
         }
         if bytes.is_empty() {
             return Ok(());
         }
-        if self.bytes > EVENTS_BYTES_MAX || self.file.is_none() {
-            self.file = None;
-            std::fs::rename(&self.path, older(&self.path))?;
-            self.file = Some(private().append(true).create(true).open(&self.path)?);
-            self.bytes = 0;
+        let written = self.append(&bytes);
+        self.is_behind = written.is_err();
+        if written.is_ok() {
+            self.written = last;
         }
-        self.bytes += bytes.len() as u64;
-        self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes))
+        written
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.bytes > EVENTS_BYTES_MAX {
+            self.begin_the_next()?;
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(private().append(true).create(true).open(&self.path)?),
+        };
+        let written = file.write_all(bytes);
+        match written {
+            Ok(()) => self.bytes += bytes.len() as u64,
+            Err(_) => self.take_back(),
+        }
+        written
+    }
+
+    /// A part of what could not be written may be there: the next line must not begin in the middle of one.
+    fn take_back(&mut self) {
+        if let Some(file) = &self.file {
+            let _ = file.set_len(self.bytes);
+        }
+    }
+
+    fn begin_the_next(&mut self) -> io::Result<()> {
+        self.file = None;
+        match std::fs::rename(&self.path, older(&self.path)) {
+            // It was moved before, and the next one could not be made.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.file = Some(private().append(true).create(true).open(&self.path)?);
+        self.bytes = 0;
+        Ok(())
     }
 
     /// The last event that was written.
@@ -296,5 +334,79 @@ mod tests {
         let (file, kept) = EventFile::open(&path).unwrap();
         assert_eq!(file.written(), 11_999);
         assert!(kept.len() > 3_000 && kept.windows(2).all(|pair| pair[0].id + 1 == pair[1].id));
+    }
+
+    fn ids_in(path: &Path) -> Vec<u64> {
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_str::<Event>(line).unwrap_or_else(|error| panic!("{error}: {line}")).id)
+            .collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_journal_that_could_not_be_written_is_written_anew_although_nothing_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("leases.jsonl");
+        let (mut journal, ..) = Journal::open(&path).unwrap();
+        journal.file = Some(private().append(true).open("/dev/full").unwrap());
+        let error = journal.write(vec![(LeaseId(1), Some(lease(1)))], 2).expect_err("it is full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        journal.write(Vec::new(), 2).unwrap();
+        assert_eq!(ids(&Journal::open(&path).unwrap().1), [1]);
+    }
+
+    /// `/dev/full` is a disk without space.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn events_that_could_not_be_written_are_written_when_there_is_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let events: Vec<Event> = (1..=100).map(|id| Event { id, ..Event::default() }).collect();
+        let since = |file: &EventFile| events[file.written() as usize..].to_vec();
+        let (mut file, _) = EventFile::open(&path).unwrap();
+        file.write(events[..10].iter()).unwrap();
+        file.file = Some(private().append(true).open("/dev/full").unwrap());
+        for _ in 0..3 {
+            let error = file.write(since(&file).iter()).expect_err("it is full");
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            assert_eq!(file.written(), 10, "what is not on disk is not written");
+        }
+        file.file = None;
+        for _ in 0..2 {
+            file.write(since(&file).iter()).unwrap();
+        }
+        assert_eq!(ids_in(&path), (1..=100).collect::<Vec<_>>());
+    }
+
+    /// A write that fails in the middle leaves a part of a line: what comes next must not go on with it.
+    #[test]
+    fn a_part_of_a_line_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let (mut file, _) = EventFile::open(&path).unwrap();
+        let event = |id| Event { id, ..Event::default() };
+        file.write([&event(1)].into_iter()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        // A file that cannot be written, and can be cut, does not exist: so the part is there already.
+        fs::write(&path, [&whole[..], b"{\"id\":2,\"at"].concat()).unwrap();
+        file.take_back();
+        file.write([&event(2)].into_iter()).unwrap();
+        assert_eq!(ids_in(&path), [1, 2]);
+    }
+
+    #[test]
+    fn a_next_file_that_could_not_be_begun_is_begun_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let (mut file, _) = EventFile::open(&path).unwrap();
+        let event = |id| Event { id, ..Event::default() };
+        file.write([&event(1)].into_iter()).unwrap();
+        // As if the old one had been moved, and the disk had had no place for another.
+        file.bytes = EVENTS_BYTES_MAX + 1;
+        fs::rename(&path, older(&path)).unwrap();
+        file.write([&event(2)].into_iter()).unwrap();
+        assert_eq!((ids_in(&older(&path)), ids_in(&path)), (vec![1], vec![2]));
     }
 }

@@ -379,6 +379,10 @@ pub struct DeviceState {
     pub level: String,
     /// Where the figures come from.
     pub source: String,
+    /// Why what is in use is known as a sum and not of each program; none if it is known. All of it that is not promised is
+    /// strangers' then.
+    #[serde(default)]
+    pub by_sum: Option<String>,
 }
 
 /// What sort of holder.

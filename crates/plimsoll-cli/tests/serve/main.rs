@@ -7,7 +7,9 @@ use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use console::measure_text_width;
+use plimsoll_daemon::client::Client;
+use serde_json::{Value, json};
 use shell::{Folder, stderr};
 
 /// A daemon that shares one device of 1,000 MiB, and the folder it is in.
@@ -135,6 +137,46 @@ fn a_second_command_waits_for_the_first() {
     assert!(shared.folder.at("ran").exists());
     let events = shared.works("plimsoll events");
     assert!(events.contains("granted") && events.contains("its process has ended"), "{events}");
+}
+
+/// However many hold something, and whatever they are called: each has one line, and no line is too long.
+#[test]
+fn who_fits_eighty_columns_whoever_holds() {
+    let shared = Shared::new();
+    let socket = shared.folder.at("run/serve.sock");
+    let who = || shared.works("COLUMNS=80 plimsoll who");
+    assert!(who().contains("nobody holds anything"), "{}", who());
+    let names = [
+        "evil\u{1b}[31m\n    9  root\t\u{202e}x",
+        "模型服务器 模型服务器 模型服务器 模型服务器 模型服务器 模型服务器",
+        "python infer.py --model /models/large-instruct.Q4_K_M.gguf --port 8080",
+    ];
+    let ask = |name: &str, mib: u64| {
+        let ladder = json!([{ "bytes": mib << 20 }]);
+        let request = json!({ "name": name, "kind": "image", "priority": "low", "ladder": ladder, "pinned": true });
+        (Client::connect(&socket).unwrap(), serde_json::from_value(request).unwrap())
+    };
+    let mut clients = Vec::new();
+    for holders in [3, 200] {
+        while clients.len() < holders {
+            let (mut client, request) = ask(names[clients.len() % 3], 1);
+            client.hold(request).unwrap();
+            clients.push(client);
+        }
+        let (mut late, request) = ask(names[2], 948);
+        late.lease(request).unwrap();
+        let shown = who();
+        let wide = |line: &&str| measure_text_width(line) > 80;
+        assert_eq!(shown.lines().find(wide), None, "{shown}");
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+        let rows = shown.lines().filter(|line| line.contains(" gpu0 ") && line.ends_with("100 % pinned"));
+        assert_eq!(rows.count(), holders, "{shown}");
+        assert!(shown.contains(&format!("{holders} leases: {holders}.0 MiB promised, ")), "{shown}");
+        assert!(shown.contains("1 program waits") && shown.contains("it needs 948.0 MiB of gpu0"), "{shown}");
+    }
+    let events = shared.works("plimsoll events");
+    let is_event = |line: &str| line.starts_with(|each: char| each.is_ascii_digit());
+    assert!(events.lines().all(is_event), "a name adds no line: {events}");
 }
 
 #[test]

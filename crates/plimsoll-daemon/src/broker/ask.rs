@@ -256,12 +256,8 @@ impl Broker {
 
     /// Ends a lease that belongs to somebody else: its owner is told.
     pub fn release(&mut self, now: Moment, asker: &Asker, id: LeaseId) -> Say {
-        if let (Some(Lease { owner: Owner::Client(owner), .. }), is_own) =
-            (self.leases.get(&id), self.own(asker, id).is_ok())
-            && !is_own
-        {
-            let why = "somebody released it".to_owned();
-            self.effects.push(super::Effect::Tell { client: *owner, say: Say::Ended { lease: id, why } });
+        if self.own(asker, id).is_err() {
+            self.tell(id, Say::Ended { lease: id, why: "somebody released it".to_owned() });
         }
         let answer = self.give_back(now, id, "given back");
         self.hear(now);

@@ -1,12 +1,13 @@
 //! Readings: what drivers say of each device, and who uses more than was promised.
 //! Never asks a driver: readings are facts that are handed in.
-//! Invariant: what a process uses is counted for the lease of the nearest process above it that has one.
+//! Invariant: what a process uses of a device is counted for the lease of the nearest process above it that has one there;
+//! if none has, it is a member's of the book, or a stranger's.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::DeviceSpec;
-use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantOwner, Moment};
+use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantOwner, Moment, Nanos};
 
 use super::{About, Broker, Device, Lease, SAMPLES_MAX};
 use crate::truth::{DeviceTruth, ProcessUse};
@@ -19,7 +20,7 @@ const STRANGER_PART: u64 = 20;
 /// What a holder may use beyond its promise before it is told: drivers round up.
 const OVER_PART: u64 = 64;
 /// Samples are at least so far apart.
-const SAMPLE_MS: u64 = 1_000;
+const SAMPLE_EVERY: Nanos = Nanos::seconds(1);
 
 /// A program without a lease.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +68,8 @@ impl Broker {
         }
         let (samples, used, strangers) = (VecDeque::new(), None, Vec::new());
         let used_by_members = BTreeMap::new();
-        self.devices.push(Device { id, truth: truth.clone(), reserve, samples, used, used_by_members, strangers });
+        let (truth, sampled) = (truth.clone(), None);
+        self.devices.push(Device { id, truth, reserve, samples, sampled, used, used_by_members, strangers });
     }
 
     /// Strangers may grow into the reserve without disturbing anybody.
@@ -113,9 +115,9 @@ impl Broker {
         let owner = |pid: &u32| GrantOwner::Program(u64::from(*pid));
         let used: Vec<_> = attributed.programs.iter().map(|(pid, bytes)| (owner(pid), *bytes)).collect();
         // What a lease without a known process uses cannot be told from strangers': there the sum has to do.
-        match self.has_unknown(id) {
-            true => self.scheduler.set_memory(now, id, memory),
-            false => self.scheduler.set_memory_by_owner(now, id, memory, &used),
+        match self.unknown_on(id) {
+            Some(_) => self.scheduler.set_memory(now, id, memory),
+            None => self.scheduler.set_memory_by_owner(now, id, memory, &used),
         }
         let shares = self.shares(id, &attributed.programs);
         self.tell_who_is_over(now, at, &shares);
@@ -129,8 +131,10 @@ impl Broker {
         self.leases.iter().map(|(id, lease)| (*id, lease)).chain(returning)
     }
 
-    fn has_unknown(&self, device: DeviceId) -> bool {
-        self.all().any(|(_, lease)| lease.process.is_none() && self.promised(lease, device) > Bytes::ZERO)
+    /// A lease on a device that nobody knows the process of.
+    pub(super) fn unknown_on(&self, device: DeviceId) -> Option<&Lease> {
+        let is_unknown = |lease: &&Lease| lease.process.is_none() && self.promised(lease, device) > Bytes::ZERO;
+        self.all().map(|(_, lease)| lease).find(is_unknown)
     }
 
     /// What a lease is promised of a device, with what it has given back and nobody knows to be free.
@@ -140,21 +144,33 @@ impl Broker {
         portions.filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum()
     }
 
-    /// Whose use is whose: the nearest process with a lease, upwards; or a member's of the book.
+    /// Whose use is whose: the nearest process with a lease on the device, upwards; or a member's of the book.
     fn attribute(&self, at: usize, processes: &[ProcessUse]) -> Attributed {
+        let device = self.devices[at].id;
         let members = self.member_processes(&self.devices[at]);
-        let with_lease: BTreeSet<u32> =
-            self.all().filter_map(|(_, lease)| lease.process).map(|process| process.pid).collect();
+        let pids = |is_meant: &dyn Fn(&Lease) -> bool| -> BTreeSet<u32> {
+            let meant = self.all().filter(|(_, lease)| is_meant(lease));
+            meant.filter_map(|(_, lease)| lease.process).map(|process| process.pid).collect()
+        };
+        let here = pids(&|lease| self.promised(lease, device) > Bytes::ZERO);
+        let anywhere = pids(&|_| true);
         let mut attributed = Attributed { programs: BTreeMap::new(), members: BTreeMap::new(), strangers: Vec::new() };
         for each in processes {
-            let mut line = std::iter::once(each.pid).chain(each.ancestors.iter().copied());
-            match line.find(|pid| with_lease.contains(pid)) {
-                Some(program) => *attributed.programs.entry(program).or_default() += each.bytes,
-                None if members.contains(&each.pid) => drop(attributed.members.insert(each.pid, each.bytes)),
-                None => {
-                    attributed.strangers.push(Stranger { pid: each.pid, name: each.name.clone(), bytes: each.bytes })
-                }
+            let line = || std::iter::once(each.pid).chain(each.ancestors.iter().copied());
+            if let Some(program) = line().find(|pid| here.contains(pid)) {
+                *attributed.programs.entry(program).or_default() += each.bytes;
+                continue;
             }
+            if members.contains(&each.pid) {
+                attributed.members.insert(each.pid, each.bytes);
+                continue;
+            }
+            // What it is promised elsewhere, or waits for, is no lease for this. The core is told whose it is all the same:
+            // once it has a lease here, this is its own.
+            if let Some(program) = line().find(|pid| anywhere.contains(pid)) {
+                *attributed.programs.entry(program).or_default() += each.bytes;
+            }
+            attributed.strangers.push(Stranger { pid: each.pid, name: each.name.clone(), bytes: each.bytes });
         }
         attributed.strangers.sort_by_key(|stranger| std::cmp::Reverse(stranger.bytes));
         attributed.strangers.truncate(STRANGERS_MAX);
@@ -222,11 +238,12 @@ impl Broker {
     fn sample(&mut self, now: Moment, at: usize) {
         let at_ms = self.wall_ms(now);
         let device = &self.devices[at];
-        if device.samples.back().is_some_and(|last| last.at_ms + SAMPLE_MS > at_ms) {
+        if device.sampled.is_some_and(|last| now.since(last) < SAMPLE_EVERY) {
             return;
         }
         let DeviceState { line, promised, used, strangers, .. } = self.device_state(device);
         let sample = Sample { at_ms, line, promised, used, strangers };
+        self.devices[at].sampled = Some(now);
         let samples = &mut self.devices[at].samples;
         if samples.len() == SAMPLES_MAX {
             samples.pop_front();

@@ -6,6 +6,9 @@ use plimsoll_core::{Bytes, DeviceId, GrantPhase, GrantWait, Moment, WaitReason};
 use super::{Broker, Device, Lease};
 use crate::wire::{DeviceState, Holder, LeaseId, Phase, Portion, Sample, Sort, State, Waiting};
 
+/// Characters of a name within a sentence.
+const SHORT_MAX: usize = 32;
+
 impl Broker {
     /// Everything as it stands.
     pub fn state(&self, now: Moment) -> State {
@@ -55,7 +58,17 @@ impl Broker {
             pressure: pressure.value(),
             level: pressure.level().to_string(),
             source: device.truth.source.clone(),
+            by_sum: self.by_sum(device),
         }
+    }
+
+    /// Why what is in use of a device counts as one sum, if it does.
+    fn by_sum(&self, device: &Device) -> Option<String> {
+        if device.truth.processes.is_none() {
+            return Some("its driver does not tell processes apart".to_owned());
+        }
+        let lease = self.unknown_on(device.id)?;
+        Some(format!("which process uses the lease of {} is not known", short(&lease.request.name)))
     }
 
     fn holder(&self, id: LeaseId, lease: &Lease) -> Option<Holder> {
@@ -134,7 +147,8 @@ impl Broker {
     pub(super) fn wait_reason(&self, wait: &GrantWait) -> String {
         let (device, wanted, free) = (self.device_name(wait.device), wait.wanted, wait.free);
         let names = |holders: &[(plimsoll_core::GrantId, Bytes)]| {
-            let named = holders.iter().take(3).map(|(grant, bytes)| format!("{} ({bytes})", self.name_of(*grant)));
+            let named =
+                holders.iter().take(3).map(|(grant, bytes)| format!("{} ({bytes})", short(self.name_of(*grant))));
             named.collect::<Vec<_>>().join(", ")
         };
         let needs = format!("it needs {wanted} of {device}, {free} are free");
@@ -143,7 +157,7 @@ impl Broker {
             return format!("{needs}; with other programs of yours: {members}");
         }
         match wait.reason {
-            WaitReason::Behind(grant) => format!("{needs}, and {} is before it", self.name_of(grant)),
+            WaitReason::Behind(grant) => format!("{needs}, and {} is before it", short(self.name_of(grant))),
             WaitReason::Runs => format!("{needs}; the rest comes back by itself"),
             WaitReason::ComingBack => format!("{needs}; the rest was asked back from {}", names(&wait.holders)),
             WaitReason::Grants => format!("{needs}; held by {}", names(&wait.holders)),
@@ -243,6 +257,14 @@ impl Broker {
             }
         }
         joined
+    }
+}
+
+/// A name that leaves room in a sentence for what is said of it. Many are whole command lines.
+fn short(name: &str) -> String {
+    match name.chars().count() > SHORT_MAX {
+        true => name.chars().take(SHORT_MAX - 1).chain(['…']).collect(),
+        false => name.to_owned(),
     }
 }
 

@@ -67,7 +67,9 @@ function deviceCard(device) {
     element("p", { class: "figures" },
       figure("promised", bytes(device.promised)), figure("line", bytes(device.line)), figure("in use", bytes(device.used)),
       figure("of", bytes(device.capacity)), ...(device.members ? [figure("by the book", bytes(device.members))] : []),
+      ...(device.strangers ? [figure("strangers", bytes(device.strangers))] : []),
       ...(device.reserve ? [figure("reserve", bytes(device.reserve))] : [])));
+  if (device.by_sum) card.append(element("p", { class: "figures", text: `what is in use counts as a sum: ${device.by_sum}` }));
   const samples = history.get(device.name) ?? [];
   if (samples.length > 1) card.append(...plot(samples, capacity, `memory of ${device.name} over time`));
   return card;
@@ -211,7 +213,8 @@ function heardState(heard) {
   for (const device of heard.devices) {
     const samples = history.get(device.name) ?? [];
     const last = samples[samples.length - 1];
-    if (!last || heard.at_ms - last.at_ms >= 900) {
+    // Either way: the clock may have been set back.
+    if (!last || Math.abs(heard.at_ms - last.at_ms) >= 900) {
       samples.push({ at_ms: heard.at_ms, line: device.line, promised: device.promised, used: device.used, strangers: device.strangers });
       samples.splice(0, samples.length - SAMPLES_MAX);
     }

@@ -64,7 +64,7 @@ impl Adapter for Automatic1111 {
             Cuda::Error { error } if error == "unavailable" => None,
             Cuda::Error { error } => return Err(self.http.shape("GET /sdapi/v1/memory", expected, error)),
         };
-        Ok(Survey { held, loaded: Vec::new(), asleep: self.depth() > 0 })
+        Ok(Survey { held, asleep: self.depth() > 0, ..Survey::default() })
     }
 
     fn busy(&self, _: &Survey) -> Result<Busy, EngineError> {

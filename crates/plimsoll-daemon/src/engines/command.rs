@@ -21,7 +21,8 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandSteps {
-    /// Prints `{"held": BYTES, "busy": true or false}`; both may be missing.
+    /// Prints `{"pid": PROCESS, "held": BYTES, "busy": true or false}`; each may be missing. Without its process no driver can
+    /// say what it holds, and it stays without a lease.
     pub probe: Vec<String>,
     /// From what is given back first to what is given back last.
     pub steps: Vec<CommandStep>,
@@ -57,6 +58,7 @@ pub(super) struct CommandEngine {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Probe {
+    pid: Option<u32>,
     held: Option<u64>,
     busy: Option<bool>,
 }
@@ -71,7 +73,7 @@ impl CommandEngine {
         serde_json::from_slice(&printed).map_err(|error| EngineError::Shape {
             engine: self.engine.clone(),
             call: format!("the probe {}", shown(&self.commands.probe)),
-            expected: "{\"held\": BYTES, \"busy\": true or false}",
+            expected: "{\"pid\": PROCESS, \"held\": BYTES, \"busy\": true or false}",
             got: error.to_string(),
         })
     }
@@ -88,7 +90,8 @@ impl CommandEngine {
 
 impl Adapter for CommandEngine {
     fn survey(&self) -> Result<Survey, EngineError> {
-        Ok(Survey { held: self.probe()?.held, loaded: Vec::new(), asleep: self.depth() > 0 })
+        let Probe { pid, held, .. } = self.probe()?;
+        Ok(Survey { pid, held, asleep: self.depth() > 0, ..Survey::default() })
     }
 
     fn busy(&self, _: &Survey) -> Result<Busy, EngineError> {

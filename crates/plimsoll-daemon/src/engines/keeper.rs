@@ -172,9 +172,18 @@ impl Keeper {
 
     /// Looks at everything once.
     fn turn(&mut self) -> Result<(), Ending> {
-        self.find_process();
+        // Before it is asked anything: how far down it went is known by its process.
+        if let Some(address) = self.engine.address {
+            self.runs_as(self.processes.listener(address.port()));
+        }
+        let survey = self.engine.adapter.survey();
+        if self.engine.address.is_none() {
+            // A probe that failed once says nothing of the process that it named before.
+            let before = self.process.map(|process| process.pid);
+            self.runs_as(survey.as_ref().map_or(before, |survey| survey.pid));
+        }
         let view = self.view()?;
-        match self.engine.adapter.survey() {
+        match survey {
             Ok(survey) => {
                 self.try_again(view.is_recalled)?;
                 self.warn(ANSWER, None)?;
@@ -190,8 +199,7 @@ impl Keeper {
         self.mind_priority()
     }
 
-    fn find_process(&mut self) {
-        let pid = self.engine.address.and_then(|address| self.processes.listener(address.port()));
+    fn runs_as(&mut self, pid: Option<u32>) {
         let found = pid.and_then(Process::find);
         if found != self.process {
             self.process = found;
@@ -208,7 +216,7 @@ impl Keeper {
     /// Makes the engine's lease what its driver says it holds: more if it has loaded something, less if it has let it go.
     fn match_the_driver(&mut self, view: &EngineView, survey: &Survey) -> Result<(), Ending> {
         let (Some(used), Some(device), Some(process)) = (view.used, view.device.clone(), self.process) else {
-            return Ok(());
+            return self.warn(LEASE, self.why_it_is_a_stranger(view));
         };
         if view.is_recalled || view.has_another_lease || self.pending.is_some() {
             return Ok(());
@@ -235,6 +243,17 @@ impl Keeper {
             }
             Err(why) => self.warn(LEASE, Some(format!("{} stays without a lease: {why}", self.engine.name))),
         }
+    }
+
+    /// Why what an engine holds cannot be its lease, although it answers: nobody can tell it from other programs'.
+    fn why_it_is_a_stranger(&self, view: &EngineView) -> Option<String> {
+        let device = view.device.as_ref().filter(|_| view.held.is_empty() && self.pending.is_none())?;
+        let why = match (self.process, self.engine.kind) {
+            (Some(_), _) => format!("the driver of {device} does not tell processes apart"),
+            (None, EngineKind::Command) => "its probe does not print its \"pid\"".to_owned(),
+            (None, _) => "which process it is cannot be seen: it is another user's, or in a container".to_owned(),
+        };
+        Some(format!("{} stays without a lease: {why}. What it holds counts as strangers'", self.engine.name))
     }
 
     fn may_still_load(&self) -> bool {

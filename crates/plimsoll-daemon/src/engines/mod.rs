@@ -157,6 +157,8 @@ pub struct Survey {
     pub loaded: Vec<Loaded>,
     /// It has given its memory back, and must be called before it works again.
     pub asleep: bool,
+    /// Its process, where nobody listens on a port by which it could be found.
+    pub pid: Option<u32>,
 }
 
 /// Whether an engine works.

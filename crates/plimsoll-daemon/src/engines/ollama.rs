@@ -53,7 +53,8 @@ impl Adapter for Ollama {
             .filter(|model| model.size_vram > 0)
             .map(|model| Loaded { name: model.model, bytes: Some(model.size_vram) })
             .collect();
-        Ok(Survey { held: Some(loaded.iter().filter_map(|one| one.bytes).sum()), loaded, asleep: false })
+        let held = Some(loaded.iter().filter_map(|one| one.bytes).sum());
+        Ok(Survey { held, loaded, ..Survey::default() })
     }
 
     fn busy(&self, _: &Survey) -> Result<Busy, EngineError> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::book::Waker;
 use plimsoll_core::Moment;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::stream::Streams;
 use super::{Clock, FIRST_READING, Readings};
@@ -36,7 +36,18 @@ const BATCH: usize = 64;
 const SECRET_BYTES: usize = 16;
 
 /// Lines on their way to one connection.
-pub(super) type Mailbox = mpsc::Sender<Arc<str>>;
+pub(super) type Mailbox = mpsc::Sender<Letter>;
+
+/// Lines for a connection. The place of the request that they answer is given back once they are written, so that whoever
+/// does not read is not served on.
+#[derive(Debug)]
+pub struct Letter {
+    pub(super) lines: Arc<str>,
+    pub(super) _place: Option<Place>,
+}
+
+/// One of the requests of a connection that may be under way.
+pub(super) type Place = OwnedSemaphorePermit;
 
 /// Something to be done by the broker; what comes back is delivered once the books are written.
 type Deliver = Box<dyn FnOnce() + Send>;
@@ -48,7 +59,7 @@ pub enum Ask {
         /// Its number.
         client: ClientId,
         /// Where it hears.
-        mailbox: mpsc::Sender<Arc<str>>,
+        mailbox: mpsc::Sender<Letter>,
     },
     /// A connection asks.
     Line {
@@ -58,6 +69,8 @@ pub enum Ask {
         process: Option<Process>,
         /// What.
         request: Request,
+        /// One of the requests that the connection may have under way.
+        place: OwnedSemaphorePermit,
     },
     /// A connection sent something that is no request.
     Wrong {
@@ -65,6 +78,8 @@ pub enum Ask {
         client: ClientId,
         /// What about it.
         message: String,
+        /// One of the requests that the connection may have under way.
+        place: OwnedSemaphorePermit,
     },
     /// A connection has ended.
     Gone {
@@ -172,7 +187,7 @@ pub(super) struct Actor {
     followers: BTreeMap<ClientId, u64>,
     streams: Streams,
     engines: BTreeMap<String, SyncSender<News>>,
-    answers: Vec<(ClientId, Say)>,
+    answers: Vec<(ClientId, Say, Place)>,
     deliveries: Vec<Deliver>,
     /// Which of the watched processes is looked at next.
     watch_at: usize,
@@ -292,8 +307,8 @@ impl Actor {
         let now = self.clock.now();
         match ask {
             Ask::Connected { client, mailbox } => drop(self.connections.insert(client, mailbox)),
-            Ask::Line { client, process, request } => self.line(now, client, process, request),
-            Ask::Wrong { client, message } => self.answers.push((client, Say::Error { message })),
+            Ask::Line { client, process, request, place } => self.line(now, client, process, request, place),
+            Ask::Wrong { client, message, place } => self.answers.push((client, Say::Error { message }, place)),
             Ask::Gone { client } => {
                 // It may still read what it was told last.
                 self.settle();
@@ -308,20 +323,20 @@ impl Actor {
         }
     }
 
-    fn line(&mut self, now: Moment, client: ClientId, process: Option<Process>, request: Request) {
+    fn line(&mut self, now: Moment, client: ClientId, process: Option<Process>, request: Request, place: Place) {
         let asker = Asker::Client(client);
         let answer = match request {
-            Request::Events { since, follow } => return self.tell_events(client, since, follow),
+            Request::Events { since, follow } => return self.tell_events(client, since, follow, place),
             Request::Lease(request) => match random_hex(SECRET_BYTES) {
                 Ok(secret) => self.broker.lease(now, &asker, process, request, secret),
                 Err(error) => Say::Error { message: format!("no secret could be made for a lease: {error}") },
             },
             request => self.broker.ask(now, &asker, process, request),
         };
-        self.answers.push((client, answer));
+        self.answers.push((client, answer, place));
     }
 
-    fn tell_events(&mut self, client: ClientId, since: u64, follow: bool) {
+    fn tell_events(&mut self, client: ClientId, since: u64, follow: bool, place: Place) {
         let mut lines = String::new();
         for event in self.broker.events_since(since) {
             push_line(&mut lines, &Say::Event(event.clone()));
@@ -332,7 +347,7 @@ impl Actor {
             self.followers.insert(client, self.broker.last_event());
         }
         if !lines.is_empty() {
-            self.post(client, lines.into());
+            self.post(client, lines.into(), Some(place));
         }
     }
 
@@ -360,6 +375,9 @@ impl Actor {
     }
 
     fn beat(&mut self) {
+        if let Some(began_ms) = self.clock.set_anew() {
+            self.broker.set_wall_start(began_ms);
+        }
         self.watch_processes();
         let gap = if self.broker.needs_readings() { GAP } else { self.period };
         self.ask_sources(gap);
@@ -410,8 +428,8 @@ impl Actor {
         // Telling may end connections, and that may cause more to be told.
         for _ in 0..4 {
             self.write_books();
-            for (client, say) in std::mem::take(&mut self.answers) {
-                self.tell(client, &say);
+            for (client, say, place) in std::mem::take(&mut self.answers) {
+                self.tell(client, &say, Some(place));
             }
             for deliver in std::mem::take(&mut self.deliveries) {
                 deliver();
@@ -443,7 +461,7 @@ impl Actor {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Tell { client, say } => self.tell(client, &say),
+            Effect::Tell { client, say } => self.tell(client, &say, None),
             Effect::Stop { process, how, .. } => {
                 if let Err(error) = process.stop(how) {
                     let warning = format!("process {} could not be stopped: {error}", process.pid);
@@ -461,15 +479,16 @@ impl Actor {
         }
     }
 
-    fn tell(&mut self, client: ClientId, say: &Say) {
+    fn tell(&mut self, client: ClientId, say: &Say, place: Option<Place>) {
         let mut line = String::new();
         push_line(&mut line, say);
-        self.post(client, line.into());
+        self.post(client, line.into(), place);
     }
 
     /// A client that does not read what it is told is gone.
-    fn post(&mut self, client: ClientId, lines: Arc<str>) {
-        let is_full = self.connections.get(&client).is_some_and(|mailbox| mailbox.try_send(lines).is_err());
+    fn post(&mut self, client: ClientId, lines: Arc<str>, place: Option<Place>) {
+        let letter = Letter { lines, _place: place };
+        let is_full = self.connections.get(&client).is_some_and(|mailbox| mailbox.try_send(letter).is_err());
         if is_full {
             self.forget(self.clock.now(), client);
         }
@@ -489,7 +508,7 @@ impl Actor {
                 push_line(&mut lines, &Say::Event(event.clone()));
             }
             self.followers.insert(client, last);
-            self.post(client, lines.into());
+            self.post(client, lines.into(), None);
         }
     }
 }

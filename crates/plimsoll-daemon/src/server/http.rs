@@ -82,6 +82,8 @@ async fn serve(stream: TcpStream, app: Router) {
         .timer(TokioTimer::new())
         .header_read_timeout(SEND_WITHIN)
         .max_buf_size(32 << 10)
+        // Whoever has said all that it has to say may still be answered: that is seldom later than at once.
+        .half_close(true)
         .serve_connection(TokioIo::new(Patient::new(stream)), TowerToHyperService::new(app));
     let _ = connection.await;
 }

@@ -1,5 +1,6 @@
 //! The Unix socket: one JSON object a line, both ways.
-//! Never reads a line beyond a limit, waits for the rest of one without an end, or serves another user.
+//! Never reads a line beyond a limit, waits for the rest of one without an end, or serves another user. Never takes another
+//! request from a client that does not read its answers: those of a thousand leases are long.
 //! Invariant: when a connection ends, for whatever reason, the broker hears of it.
 
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::CONNECTIONS_MAX;
-use super::actor::{Ask, Busy, Handle};
+use super::actor::{Ask, Busy, Handle, Letter};
 use crate::broker::ClientId;
 use crate::process::Process;
 use crate::wire::{Request, Say};
@@ -22,6 +23,8 @@ use crate::wire::{Request, Say};
 const LINE_MAX: usize = 64 << 10;
 /// Lines that wait for a client to read them.
 const MAILBOX: usize = 256;
+/// Requests of one connection that are under way: asked, and their answers not yet written.
+const UNDER_WAY_MAX: usize = 4;
 /// How long the first line, and the rest of any line, may take.
 const LINE_WITHIN: Duration = Duration::from_secs(10);
 /// How long a client may take to read what it is told.
@@ -97,9 +100,9 @@ async fn serve(stream: UnixStream, client: ClientId, handle: Handle, place: Plac
     drop(place);
 }
 
-async fn write_all(mut write: OwnedWriteHalf, mut letters: mpsc::Receiver<Arc<str>>) {
-    while let Some(lines) = letters.recv().await {
-        match timeout(READ_WITHIN, write.write_all(lines.as_bytes())).await {
+async fn write_all(mut write: OwnedWriteHalf, mut letters: mpsc::Receiver<Letter>) {
+    while let Some(letter) = letters.recv().await {
+        match timeout(READ_WITHIN, write.write_all(letter.lines.as_bytes())).await {
             Ok(Ok(())) => {}
             _ => return,
         }
@@ -110,19 +113,21 @@ async fn write_all(mut write: OwnedWriteHalf, mut letters: mpsc::Receiver<Arc<st
 async fn read_all(read: OwnedReadHalf, client: ClientId, peer: Option<Process>, handle: &Handle) -> Result<(), Busy> {
     let mut lines = Lines { read: BufReader::with_capacity(4 << 10, read), line: Vec::new() };
     let (mut wrong, mut is_known) = (0, false);
+    let under_way = Arc::new(Semaphore::new(UNDER_WAY_MAX));
     loop {
+        let place = Arc::clone(&under_way).acquire_owned().await.map_err(|_| Busy)?;
         let within = (!is_known).then_some(LINE_WITHIN);
         let line = match lines.next(within).await {
             Line::Whole(line) => line,
             Line::End => return Ok(()),
-            Line::Broken(why) => return handle.send(Ask::Wrong { client, message: why }).await,
+            Line::Broken(message) => return handle.send(Ask::Wrong { client, message, place }).await,
         };
         let request = match serde_json::from_slice::<Request>(line) {
             Ok(request) => request,
             Err(error) => {
                 wrong += 1;
                 let message = format!("that is no request: {error}");
-                handle.send(Ask::Wrong { client, message }).await?;
+                handle.send(Ask::Wrong { client, message, place }).await?;
                 if wrong >= WRONG_MAX {
                     return Ok(());
                 }
@@ -134,12 +139,12 @@ async fn read_all(read: OwnedReadHalf, client: ClientId, peer: Option<Process>, 
             (_, true) => {}
             (_, false) => {
                 let message = "say hello first: {\"do\":\"hello\",\"protocol\":1}".to_owned();
-                return handle.send(Ask::Wrong { client, message }).await;
+                return handle.send(Ask::Wrong { client, message, place }).await;
             }
         }
         match process_of(&request, peer) {
-            Ok(process) => handle.send(Ask::Line { client, process, request }).await?,
-            Err(message) => handle.send(Ask::Wrong { client, message }).await?,
+            Ok(process) => handle.send(Ask::Line { client, process, request, place }).await?,
+            Err(message) => handle.send(Ask::Wrong { client, message, place }).await?,
         }
     }
 }

@@ -115,10 +115,19 @@ impl Drm {
             capacity: pool.total,
             free: pool.total - used,
             processes: Some(processes),
-            source: "sysfs and fdinfo".to_owned(),
+            source: source(pool.used.is_some(), rustix::process::geteuid().is_root()).to_owned(),
             in_book: Some(card.bus.clone()),
             environment: variables.iter().map(|variable| ((*variable).to_owned(), number.clone())).collect(),
         })
+    }
+}
+
+/// Where the figures come from. A driver that does not say what is in use leaves the sum over processes, and only root sees
+/// those of all users.
+fn source(says_used: bool, sees_all: bool) -> &'static str {
+    match says_used || sees_all {
+        true => "sysfs and fdinfo",
+        false => "sysfs and fdinfo of this user's processes: what other users have is not seen",
     }
 }
 
@@ -352,6 +361,12 @@ mod tests {
         }
         assert_eq!(size("9 apples"), None);
         assert_eq!(size("18446744073709551615 GiB"), Some(Bytes::MAX));
+    }
+
+    #[test]
+    fn what_other_users_have_is_said_not_to_be_seen_where_it_is_not() {
+        assert_eq!([source(true, false), source(true, true), source(false, true)], ["sysfs and fdinfo"; 3]);
+        assert!(source(false, false).contains("other users"));
     }
 
     #[test]

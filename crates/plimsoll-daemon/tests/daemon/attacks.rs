@@ -90,7 +90,8 @@ fn whoever_breaks_a_rule_is_told_and_let_go() {
     let other = Another::start();
     let lease = format!("{{\"do\":\"lease\",\"name\":\"a\",\"ladder\":[{{\"bytes\":1}}],\"pid\":{}}}\n", other.pid());
     told(&[HELLO.as_bytes(), lease.as_bytes()].concat(), &format!("process {}", other.pid()));
-    told(&[HELLO.as_bytes(), "\u{0}\n".repeat(40).as_bytes()].concat(), "that is no request");
+    let said = answer(&rig, &[HELLO.as_bytes(), "\u{0}\n".repeat(40).as_bytes()].concat());
+    assert_eq!(said.matches("that is no request").count(), 16, "then it is let go: {said}");
     is_alive_and_empty(&rig);
 }
 
@@ -128,6 +129,35 @@ fn fuzzed_lines_do_no_harm() {
         }
     }
     is_alive_and_empty(&rig);
+}
+
+#[test]
+fn the_rest_of_a_line_is_not_waited_for_without_an_end() {
+    let rig = Rig::new();
+    let mut stream = UnixStream::connect(rig.socket()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "{HELLO}{{\"do\":\"st").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).expect("the daemon closes it");
+    assert!(said.contains("a line takes at most"), "{said}");
+}
+
+/// Whoever says that it will send nothing more is answered, and what it held is free: nobody could ask it back.
+#[test]
+fn a_half_closed_connection_is_answered_and_over() {
+    let rig = Rig::new();
+    let lease = serde_json::to_string(&Request::Lease(wants("half", 100))).unwrap();
+    let said = answer(&rig, format!("{HELLO}{lease}\n").as_bytes());
+    assert!(said.contains("\"say\":\"granted\""), "{said}");
+    is_alive_and_empty(&rig);
+    let address = rig.address();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "GET /api/state HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
 }
 
 #[test]

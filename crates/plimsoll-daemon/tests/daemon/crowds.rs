@@ -38,6 +38,35 @@ fn a_thousand_clients_hold_a_lease_each() {
     });
 }
 
+/// Answers that nobody reads are not made: those about many leases are long, and others wait behind them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_does_not_read_is_not_served_on() {
+    let rig = Rig::new();
+    let mut holder = rig.client();
+    for _ in 0..800 {
+        holder.hold(wants("one of many", 10)).expect("there is room for all");
+    }
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", rig.daemon.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1_024
+    };
+    let before = resident();
+    let mut deaf = UnixStream::connect(rig.socket()).unwrap();
+    deaf.set_nonblocking(true).unwrap();
+    deaf.write_all(b"{\"do\":\"hello\",\"protocol\":1}\n").unwrap();
+    let mut most = before;
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(3);
+    while std::time::Instant::now() < end {
+        let _ = deaf.write(&b"{\"do\":\"state\"}\n".repeat(100));
+        holder.events(u64::MAX).expect("others are answered");
+        most = most.max(resident());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(most < before + 24, "from {before} MiB to {most} MiB");
+}
+
 /// A client that asks and never reads is let go, and what it held is free.
 #[test]
 fn a_client_that_does_not_read_is_let_go() {

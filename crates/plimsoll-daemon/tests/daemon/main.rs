@@ -4,7 +4,10 @@
 mod attacks;
 mod book;
 mod crowds;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod http;
 mod kills;
 mod rig;
 mod sharing;
+mod sources;

@@ -48,6 +48,25 @@ impl Process {
         Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
     }
 
+    /// A daemon whose files end at so many bytes, as if the disk were full. A write beyond that is an error, and no signal.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn daemon_with_files_of(folder: &Path, bytes: u64) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" daemon \"$1\"", env!("CARGO_BIN_EXE_daemon-part")]).arg(folder);
+        let daemon = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let daemon = Self(daemon);
+        daemon.limit_files(bytes);
+        daemon
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn limit_files(&self, bytes: u64) {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap());
+        let limit = Rlimit { current: Some(bytes), maximum: None };
+        prlimit(pid, Resource::Fsize, limit).unwrap();
+    }
+
     /// A client that holds a lease of so many MiB, and uses it.
     pub(crate) fn holder(folder: &Path, mib: u64) -> Self {
         Self::start("holder", folder, &[&mib.to_string()])
@@ -83,11 +102,16 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Self {
+        Self::with_daemon(|folder| Process::start("daemon", folder, &[]))
+    }
+
+    /// With a daemon that is started this way.
+    pub(crate) fn with_daemon(start: impl FnOnce(&Path) -> Process) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("uses")).unwrap();
         let script = "[[devices]]\nname = 'gpu0'\ncapacity = '10000MiB'\nin_book = 'card'\nuses_folder = 'uses'\n";
         fs::write(folder.path().join("truth.toml"), script).unwrap();
-        let daemon = Process::start("daemon", folder.path(), &[]);
+        let daemon = start(folder.path());
         let mut rig = Self { folder, daemon };
         rig.wait_ready();
         rig

@@ -12,13 +12,13 @@ use plimsoll::book::Book;
 use plimsoll_core::Bytes;
 use plimsoll_daemon::broker::Settings;
 use plimsoll_daemon::client::Client;
-use plimsoll_daemon::engines::EngineKind;
 use plimsoll_daemon::engines::config::{EngineConfig, GateConfig};
 use plimsoll_daemon::engines::keeper::EngineOptions;
+use plimsoll_daemon::engines::{CommandStep, CommandSteps, EngineKind};
 use plimsoll_daemon::server::{ServeOptions, serve};
 use plimsoll_daemon::size::Size;
 use plimsoll_daemon::truth::scripted::Scripted;
-use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Rung, Say, Sort, State, Urgency};
+use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Phase, Rung, Say, Sort, State, Urgency};
 
 use crate::fakes::MIB;
 
@@ -190,6 +190,8 @@ fn an_engine_that_lies_is_said_to_and_nobody_is_promised_what_it_still_holds() {
     until("the lie is told", &daemon, || daemon.events().contains("and the driver still shows").then_some(()));
     assert!(matches!(said, Say::Queued(_)), "{said:?}");
     assert!(!granted_within(&mut client, said, Duration::from_secs(2)), "{}", daemon.events());
+    let liar = daemon.engines().into_iter().find(|holder| holder.name == "ollama").expect("it holds what it held");
+    assert_eq!((liar.phase, liar.portions[0].promised), (Phase::Recalled, 900 * MIB), "nothing counts as given back");
     let mut other = daemon.client();
     let said = other.lease(wants("small", Urgency::Critical, 50)).unwrap();
     assert!(matches!(said, Say::Granted(_) | Say::Queued(_)), "the daemon goes on: {said:?}");
@@ -199,6 +201,81 @@ fn an_engine_that_lies_is_said_to_and_nobody_is_promised_what_it_still_holds() {
         "{state:#?}"
     );
     assert!(state.devices[0].promised <= state.devices[0].line, "{state:#?}");
+}
+
+/// An engine that its owner drives by commands: what its process holds is its lease as well.
+#[test]
+fn an_engine_of_commands_is_asked_back_too() {
+    let folder = Daemon::folder();
+    let uses = folder.path().join("uses");
+    std::fs::create_dir_all(&uses).unwrap();
+    let mut trainer = Command::new("sleep").arg("600").spawn().unwrap();
+    let held = uses.join(trainer.id().to_string());
+    std::fs::write(&held, "900MiB").unwrap();
+    let sh = |script: String| vec!["sh".to_owned(), "-c".to_owned(), script];
+    let offload = sh(format!("printf 100MiB > {}", held.display()));
+    let commands = |pid: &str| CommandSteps {
+        probe: sh(format!("echo '{{{pid}\"busy\": false}}'")),
+        steps: vec![CommandStep { name: "offload".to_owned(), down: offload.clone(), up: Vec::new() }],
+        seconds_max: 10.0,
+    };
+    let engine = |name: &str, commands| EngineConfig {
+        name: Some(name.to_owned()),
+        commands: Some(commands),
+        ..EngineConfig::new(EngineKind::Command)
+    };
+    let pid = format!("\"pid\": {}, ", trainer.id());
+    let engines = vec![engine("trainer", commands(&pid)), engine("nameless", commands(""))];
+    let daemon = Daemon::start(folder, engines, Vec::new());
+    let holder = until("the engine is a holder", &daemon, || daemon.engines().pop());
+    assert_eq!((holder.name.as_str(), holder.portions[0].promised), ("trainer", 900 * MIB));
+    let mut client = daemon.client();
+    let said = client.lease(wants("render", Urgency::Critical, 1_500)).unwrap();
+    assert!(granted_within(&mut client, said, PATIENCE), "{}", daemon.events());
+    assert_eq!(std::fs::read_to_string(&held).unwrap(), "100MiB");
+    assert!(daemon.events().contains("trainer gave back 800.0 MiB with 'offload'"), "{}", daemon.events());
+    let warnings = daemon.state().warnings;
+    assert!(warnings.iter().any(|one| one.contains("nameless") && one.contains("\"pid\"")), "{warnings:?}");
+    let _ = trainer.kill();
+    let _ = trainer.wait();
+}
+
+/// A driver that knows the sum alone: an engine is a stranger there and said to be, and what its gate asked for comes back when
+/// the sum has fallen.
+#[test]
+fn where_processes_are_not_told_apart_the_sum_counts_and_is_said_to() {
+    let folder = Daemon::folder();
+    let script = "[[devices]]\nname = 'gpu0'\ncapacity = '2000MiB'\nuses_folder = 'uses'\nby_process = false\n";
+    std::fs::write(folder.path().join("truth.toml"), script).unwrap();
+    let stranger = Engine::start(EngineKind::Vllm, "well", folder.path());
+    let engine = Engine::start(EngineKind::Ollama, "empty", folder.path());
+    let engines = vec![
+        config(EngineKind::Vllm, &stranger),
+        EngineConfig { bytes: Some(Size(Bytes(700 * MIB))), ..config(EngineKind::Ollama, &engine) },
+    ];
+    let daemon = Daemon::start(folder, engines, vec![gate(EngineKind::Ollama, 60.0, 0.2)]);
+    until("it is said of the engine", &daemon, || {
+        let warnings = daemon.state().warnings;
+        let is_it = |one: &String| one.contains("vllm") && one.contains("does not tell processes apart");
+        warnings.iter().any(is_it).then_some(())
+    });
+    let device = daemon.state().devices.remove(0);
+    assert!(device.by_sum.is_some_and(|why| why.contains("does not tell processes apart")));
+    assert_eq!((device.used, device.strangers), (1_000 * MIB, 1_000 * MIB), "nobody can tell whose it is");
+    assert_eq!(daemon.engines(), []);
+    // What comes through its gate is a lease.
+    let answer = post(daemon.gates[0], "/api/generate", PROMPT);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    until("its lease", &daemon, || daemon.engines().pop().filter(|holder| holder.portions[0].promised == 700 * MIB));
+    // Somebody who needs it has it once the sum has fallen.
+    let mut client = daemon.client();
+    let said = client.lease(wants("render", Urgency::Critical, 800)).unwrap();
+    assert!(granted_within(&mut client, said, PATIENCE), "{}", daemon.events());
+    assert_eq!(engine.held(), 100 * MIB, "it has unloaded its model");
+    let events = daemon.events();
+    assert!(events.contains("by what all programs together use of gpu0"), "{events}");
+    let device = daemon.state().devices.remove(0);
+    assert!(device.promised <= device.line, "{device:?}");
 }
 
 #[test]

@@ -23,12 +23,13 @@ pub(crate) fn run(command: &LeaseCommand) -> Ended {
 
 fn list(args: &WhoArgs) -> Ended {
     let mut state = args.socket.connect()?.state().map_err(stop)?;
-    state.holders.retain(|holder| holder.sort != Sort::Stranger);
+    state.holders.retain(|holder| matches!(holder.sort, Sort::Lease | Sort::Engine));
+    state.queue.retain(|waiting| waiting.lease.is_some());
     if args.json {
         return output::json(&(&state.holders, &state.queue));
     }
-    who::holders(state.holders.iter())?;
-    who::queue(&state.queue)
+    who::holders(&state.holders)?;
+    who::queue(&state.queue, state.at_ms)
 }
 
 fn change(args: &LeaseArgs, request: impl FnOnce(LeaseId) -> Request) -> Ended {

@@ -120,10 +120,10 @@ fn show_place(queued: &Queued, is_first: bool) {
         before => format!("{before} before it"),
     };
     let estimate = queued.estimate_ms.map_or_else(String::new, |ms| format!(", about {} s", ms.div_ceil(1_000)));
-    let text = output::clean(format_args!("waiting for room ({place}{estimate}): {}", queued.reason));
+    let text = output::clean_line(format_args!("waiting for room ({place}{estimate}): {}", queued.reason));
     if io::stderr().is_terminal() {
         let width = usize::from(output::width().unwrap_or(80)).saturating_sub(1);
-        let text: String = text.chars().take(width).collect();
+        let text = console::truncate_str(&text, width, "…");
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     } else if is_first {
         output::aside(text);

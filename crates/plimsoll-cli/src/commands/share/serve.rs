@@ -70,7 +70,8 @@ fn settings(args: &ServeArgs, config: &Config) -> Settings {
 }
 
 fn show(ready: &Ready) {
-    output::aside(format_args!("sharing {} devices at {}", ready.devices, ready.socket.display()));
+    let devices = if ready.devices == 1 { "device" } else { "devices" };
+    output::aside(format_args!("sharing {} {devices} at {}", ready.devices, ready.socket.display()));
     if let Some(address) = ready.http {
         output::aside(format_args!("  dashboard  http://{address}"));
         output::aside(format_args!("  token      {}", ready.token.display()));

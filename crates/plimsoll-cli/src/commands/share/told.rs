@@ -6,7 +6,7 @@ use plimsoll_daemon::wire::{Event, Request, Say};
 
 use super::args::{EventsArgs, WhyArgs};
 use super::{lease, stop};
-use crate::output::{clean, line};
+use crate::output::{clean_line, line};
 use crate::stop::{Ended, Stop};
 
 /// `plimsoll why`.
@@ -14,7 +14,7 @@ pub(crate) fn why(args: &WhyArgs) -> Ended {
     let mut client = args.socket.connect()?;
     let lease = lease::find(&mut client, &args.job)?;
     match client.ask(&Request::Why { lease }).map_err(stop)? {
-        Say::Why { because, .. } => because.iter().try_for_each(|sentence| line(clean(sentence))),
+        Say::Why { because, .. } => because.iter().try_for_each(|sentence| line(clean_line(sentence))),
         _ => Err(Stop::failed("the daemon gave no reason")),
     }
 }
@@ -36,12 +36,12 @@ pub(crate) fn events(args: &EventsArgs) -> Ended {
 fn show(event: &Event, json: bool) -> Ended {
     match json {
         true => line(serde_json::to_string(event).map_err(Stop::failed)?),
-        false => line(clean(format_args!("{}  {:<9}  {}", time(event.at_ms), event.what, event.text))),
+        false => line(clean_line(format_args!("{}  {:<9}  {}", time(event.at_ms), event.what, event.text))),
     }
 }
 
 /// The time of day, in UTC: what is looked for is seldom older.
-fn time(at_ms: u64) -> String {
+pub(super) fn time(at_ms: u64) -> String {
     let since = UNIX_EPOCH + Duration::from_millis(at_ms);
     let seconds = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (hours, minutes, seconds) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);

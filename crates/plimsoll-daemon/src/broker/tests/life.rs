@@ -48,7 +48,7 @@ fn what_never_fits_is_refused_at_once() {
 fn requests_that_cannot_be_meant_are_named() {
     let mut world = World::new(1);
     type Spoil = fn(&mut LeaseRequest);
-    let wrong: [(&str, Spoil); 8] = [
+    let wrong: [(&str, Spoil); 9] = [
         ("name", |request| request.name.clear()),
         ("rungs", |request| request.ladder.clear()),
         ("no bytes", |request| request.ladder[0].bytes = 0),
@@ -59,6 +59,7 @@ fn requests_that_cannot_be_meant_are_named() {
         }),
         ("no device 'gpu7'", |request| request.devices = vec!["gpu7".to_owned()]),
         ("ttl", |request| request.ttl_ms = Some(1)),
+        ("twice", |request| request.devices = vec!["gpu0".to_owned(), "gpu0".to_owned()]),
     ];
     for (named, spoil) in wrong {
         let mut request = wants(&[600]);
@@ -120,7 +121,7 @@ fn a_lease_that_another_process_holds_ends_with_that_process() {
     world.uses.insert((20, 0), 600);
     world.gone(10);
     world.pass(600.0);
-    assert_eq!(world.promised(0), 600, "its process lives");
+    assert_eq!((world.promised(0), world.line(0)), (600, 1_000), "its process lives, and what it uses is its own");
     assert_eq!(world.broker.watched(), [child]);
     world.uses.clear();
     world.broker.processes_ended(world.now, &[child]);
@@ -153,6 +154,67 @@ fn a_lease_over_http_lives_from_heartbeat_to_heartbeat() {
     world.pass(2.5);
     assert_eq!((world.promised(0), world.broker.lease_count()), (0, 0));
     assert!(matches!(world.broker.ask(world.now, &Asker::Http, None, Request::Heartbeat { lease }), Say::Error { .. }));
+}
+
+/// People and other clients may release any lease: whoever owns it hears of that.
+#[test]
+fn the_owner_of_a_lease_that_somebody_released_is_told() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.ask(10, wants(&[300])));
+    assert_eq!(world.do_(11, Request::Return { lease }), Say::Done);
+    assert!(matches!(world.told(10)[..], [Say::Ended { lease: ended, .. }] if *ended == lease), "{:?}", world.heard);
+    let engine = Asker::Engine("ollama".to_owned());
+    let said = world.broker.lease(world.now, &engine, None, wants(&[300]), String::new());
+    let lease = lease_of(&said);
+    world.collect();
+    world.heard.clear();
+    assert_eq!(world.do_(11, Request::Return { lease }), Say::Done);
+    let is_told = |effect: &Effect| matches!(effect, Effect::TellEngine { say: Say::Ended { .. }, .. });
+    assert!(world.heard.iter().any(is_told), "{:?}", world.heard);
+}
+
+/// The clock on the wall is for people: whatever becomes of it, leases and plots go on.
+#[test]
+fn a_clock_that_jumps_moves_times_that_are_shown_and_nothing_else() {
+    let mut world = World::new(1);
+    let request = LeaseRequest { ttl_ms: Some(60_000), ..wants(&[600]) };
+    let lease = lease_of(&world.broker.lease(world.now, &Asker::Http, None, request, String::new()));
+    world.pass(5.0);
+    let samples = |world: &World| world.broker.history().next().unwrap().1.len();
+    let before = samples(&world);
+    for wall_start_ms in [1_700_000_000_000 - 86_400_000, 1_700_000_000_000 + 86_400_000] {
+        world.broker.set_wall_start(wall_start_ms);
+        world.pass(5.0);
+        let state = world.broker.state(world.now);
+        assert!(state.at_ms.abs_diff(wall_start_ms) < 60_000, "{}", state.at_ms);
+        assert!(state.at_ms - state.holders[0].since_ms < 60_000, "{state:?}");
+    }
+    assert!(samples(&world) >= before + 9, "{} samples", samples(&world));
+    assert!(world.broker.status(world.now, lease).is_some(), "its time is not over");
+    world.pass(50.0);
+    assert!(world.broker.status(world.now, lease).is_none(), "now it is");
+}
+
+#[test]
+fn a_lease_over_http_lives_a_minute_if_its_client_does_not_say() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.broker.lease(world.now, &Asker::Http, None, wants(&[600]), String::new()));
+    world.pass(59.0);
+    assert!(world.broker.status(world.now, lease).is_some());
+    world.pass(2.0);
+    assert!(world.broker.status(world.now, lease).is_none());
+}
+
+/// The journal forgets a lease whose process ended while no daemon served, or every daemon would read it again.
+#[test]
+fn what_dead_processes_held_is_over_for_the_next_daemon_too() {
+    let mut world = World::new(1);
+    let lease = lease_of(&world.ask(10, wants(&[600])));
+    let stored: Vec<_> = world.broker.drain_changed().into_iter().filter_map(|(_, lease)| lease).collect();
+    world.broker = Broker::new(world.now, settings(), 1, 1);
+    world.broker.left_behind(world.now, stored);
+    assert_eq!(world.broker.drain_changed(), [(lease, None)]);
+    assert_eq!((world.events("ended"), world.broker.next_lease()), (1, lease.0 + 1));
 }
 
 #[test]

@@ -107,6 +107,22 @@ fn members_are_shown_with_what_they_may_promise_and_what_they_use() {
     assert!(waiting.reason.contains("wants 400.0 MiB"), "{}", waiting.reason);
 }
 
+/// A program on a lease of one card that shares another by the book is a member there, and no stranger.
+#[test]
+fn a_member_with_a_lease_elsewhere_is_still_a_member() {
+    let mut world = World::new(2);
+    world.ask(40, LeaseRequest { devices: vec!["gpu1".into()], ..wants(&[100]) });
+    world.broker.join_book(world.now);
+    world.uses.insert((40, 0), 120);
+    world.broker.set_members(vec![entry(40, 200, None)]);
+    world.read();
+    let state = world.broker.state(world.now);
+    let member = state.holders.iter().find(|holder| holder.sort == Sort::Member).unwrap();
+    assert_eq!((member.pid, member.portions[0].used), (Some(40), Some(120 * MIB)));
+    assert_eq!((state.devices[0].strangers, state.devices[0].line), (0, 1_000 * MIB));
+    assert!(state.holders.iter().all(|holder| holder.sort != Sort::Stranger), "{:?}", state.holders);
+}
+
 #[test]
 fn who_waits_for_a_member_is_told_so() {
     let mut world = sharing();

@@ -23,6 +23,8 @@ struct World {
     devices: usize,
     /// What each process really has of each device, in MiB.
     uses: BTreeMap<(u32, usize), u64>,
+    /// Whether drivers tell processes apart.
+    by_process: bool,
     heard: Vec<Effect>,
 }
 
@@ -37,7 +39,8 @@ impl World {
 
     fn with(devices: usize, settings: Settings) -> Self {
         let broker = Broker::new(Moment(1), settings, 1, 1);
-        let mut world = Self { broker, now: Moment(1), devices, uses: BTreeMap::new(), heard: Vec::new() };
+        let (uses, heard) = (BTreeMap::new(), Vec::new());
+        let mut world = Self { broker, now: Moment(1), devices, uses, by_process: true, heard };
         world.read();
         world
     }
@@ -60,7 +63,7 @@ impl World {
                 kind: DeviceKind::Gpu,
                 capacity: Bytes::mib(1_000),
                 free: Bytes::mib(1_000) - used,
-                processes: Some(processes),
+                processes: self.by_process.then_some(processes),
                 in_book: Some(format!("card {at}")),
                 source: "test".to_owned(),
                 environment: vec![("CUDA_VISIBLE_DEVICES".to_owned(), at.to_string())],

@@ -1,5 +1,6 @@
 //! A recall: the engine goes down its steps until the driver shows that it holds no more than it may keep.
-//! Never tells the broker that it stepped down before the driver's figure fell.
+//! Never tells the broker that it stepped down before the driver's figure fell. Where the driver does not tell processes apart
+//! that is the figure of all programs together, and it is said so.
 //! Invariant: ends when the time that the recall gives is over; whatever is left is said.
 
 use std::time::{Duration, Instant};
@@ -19,6 +20,35 @@ const RETRY_MAX: Duration = Duration::from_secs(300);
 /// How long such a try may take.
 const RETRY_WITHIN_MS: u64 = 5_000;
 
+/// Whose figure was watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Figure {
+    /// The engine's own.
+    Engine,
+    /// Everybody's on this device.
+    Sum(String),
+}
+
+impl Figure {
+    fn word(&self) -> String {
+        match self {
+            Self::Engine => "by its driver's word".to_owned(),
+            Self::Sum(device) => format!("by what all programs together use of {device}"),
+        }
+    }
+
+    fn remark(&self) -> String {
+        match self {
+            Self::Engine => String::new(),
+            Self::Sum(device) => {
+                format!(
+                    " (the driver of {device} does not tell processes apart: what all programs use is what it shows)"
+                )
+            }
+        }
+    }
+}
+
 /// A recall that was not carried out.
 #[derive(Debug)]
 pub(super) struct Late {
@@ -36,24 +66,25 @@ impl Keeper {
         loop {
             // Only who is two levels above makes anybody leave; even so, what is under way has half of the time to end.
             let forced = !matches!(recall.step, Step::StepDown) && began.elapsed() > within / 2;
-            let descent = self.descend(recall, forced, until)?;
+            let (descent, figure) = self.descend(recall, forced, until)?;
             let is_busy = matches!(descent.problems[..], [EngineError::Busy { .. } | EngineError::BusyUnknown { .. }]);
             if is_busy && Instant::now() + AGAIN < until {
                 std::thread::sleep(AGAIN);
                 continue;
             }
-            return self.tell_what_came_of_it(recall, &descent);
+            return self.tell_what_came_of_it(recall, &descent, &figure);
         }
     }
 
-    fn descend(&mut self, recall: &Recall, forced: bool, until: Instant) -> Result<Descent, Ending> {
+    fn descend(&mut self, recall: &Recall, forced: bool, until: Instant) -> Result<(Descent, Figure), Ending> {
         let view = self.view()?;
         // What it holds beyond the lease that is recalled is not asked for.
         let promised = view.promised;
-        let (held, by_process) = match view.used {
-            Some(used) => (used, true),
-            None => (view.in_use, false),
+        let (held, figure) = match view.used {
+            Some(used) => (used, Figure::Engine),
+            None => (view.in_use, Figure::Sum(view.device.clone().unwrap_or_else(|| "its device".to_owned()))),
         };
+        let by_process = figure == Figure::Engine;
         let keep = held.saturating_sub(promised.saturating_sub(recall.bytes));
         let (broker, process) = (self.broker.clone(), self.process);
         let (name, device) = (self.engine.name.clone(), view.device);
@@ -73,27 +104,32 @@ impl Keeper {
         }
         *self.books.lock() = measures;
         self.books.write();
-        Ok(descent)
+        Ok((descent, figure))
     }
 
-    fn tell_what_came_of_it(&mut self, recall: &Recall, descent: &Descent) -> Result<(), Ending> {
+    fn tell_what_came_of_it(&mut self, recall: &Recall, descent: &Descent, figure: &Figure) -> Result<(), Ending> {
         for step in &descent.taken {
             let text = format!(
-                "{} gave back {} with '{}' in {:.1} s, by its driver's word",
+                "{} gave back {} with '{}' in {:.1} s, {}",
                 self.engine.name,
                 Bytes(step.bytes),
                 step.step,
-                step.took.as_secs_f64()
+                step.took.as_secs_f64(),
+                figure.word()
             );
             self.note(Some(step.bytes), text)?;
         }
-        let problems: Vec<String> = descent.problems.iter().map(ToString::to_string).collect();
+        let remark = figure.remark();
+        let problems: Vec<String> = descent.problems.iter().map(|problem| format!("{problem}{remark}")).collect();
         // A second try that fails as the first did is no news.
         let is_news = self.late.as_ref().is_none_or(|late| late.problems != problems);
         for problem in problems.iter().filter(|_| is_news) {
             self.note(None, problem.clone())?;
         }
-        if !descent.is_done() {
+        // Where only the sum is known, an engine that has nothing left to give may have let it go before: the lease goes back,
+        // and the core gives it to nobody unless the sum leaves room for it.
+        let has_nothing = *figure != Figure::Engine && descent.at_the_bottom && descent.problems.is_empty();
+        if !(descent.is_done() || has_nothing) {
             let pause = self.late.as_ref().map_or(RETRY_MIN, |late| (late.pause * 2).min(RETRY_MAX));
             let why = problems.last().cloned().unwrap_or_else(|| format!("{} gave nothing back", self.engine.name));
             self.late = Some(Late { recall: recall.clone(), problems, pause, next: Instant::now() + pause });

@@ -20,8 +20,6 @@ use view::Picture;
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// Events that are kept: more than any screen shows.
 const EVENTS_MAX: usize = 64;
-/// Holders that a page moves by.
-const PAGE: usize = 10;
 
 pub(crate) fn run(args: &TopArgs) -> Ended {
     if !stdout().is_terminal() {
@@ -37,17 +35,20 @@ pub(crate) fn run(args: &TopArgs) -> Ended {
             source.ask(&socket);
             asked = Some(Instant::now());
         }
-        scrolled = scrolled.min(source.state.holders.len().saturating_sub(1));
         let size = Screen::size();
-        let picture =
+        let mut picture =
             Picture { state: &source.state, events: &source.events, scrolled, trouble: source.trouble.as_deref() };
+        let page = view::page(&picture, size);
+        // Not past the last page: otherwise as many keys would do nothing on the way back.
+        scrolled = scrolled.min(source.state.holders.len().saturating_sub(page));
+        picture.scrolled = scrolled;
         screen.draw(&view::lines(&picture, size), size).map_err(Stop::failed)?;
         match screen.key(ASK_EVERY).map_err(Stop::failed)? {
             Some(Key::Quit) => return Ok(()),
             Some(Key::Up) => scrolled = scrolled.saturating_sub(1),
             Some(Key::Down) => scrolled += 1,
-            Some(Key::PageUp) => scrolled = scrolled.saturating_sub(PAGE),
-            Some(Key::PageDown) => scrolled += PAGE,
+            Some(Key::PageUp) => scrolled = scrolled.saturating_sub(page),
+            Some(Key::PageDown) => scrolled += page,
             Some(Key::Other) | None => {}
         }
     }
