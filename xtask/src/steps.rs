@@ -30,7 +30,7 @@ pub(crate) struct Step {
 }
 
 /// Not built by default, because it takes a while, and checked like the rest.
-const S3: &str = "plimsoll-cli/s3";
+const OPTIONAL: &str = "plimsoll-cli/https,plimsoll-cli/s3";
 
 /// Every check, the quick ones first.
 pub(crate) const ALL: &[Step] = &[
@@ -45,7 +45,7 @@ pub(crate) const ALL: &[Step] = &[
         name: "clippy",
         what: "no lint, anywhere",
         component: Some("clippy"),
-        arguments: &["clippy", "--workspace", "--features", S3, "--all-targets", "--", "-D", "warnings"],
+        arguments: &["clippy", "--workspace", "--features", OPTIONAL, "--all-targets", "--", "-D", "warnings"],
         ..PLAIN
     },
     Step {
@@ -56,7 +56,7 @@ pub(crate) const ALL: &[Step] = &[
         needs_video: true,
         needs_archivers: true,
         needs_python: true,
-        arguments: &["test", "--workspace", "--features", S3, "--no-fail-fast"],
+        arguments: &["test", "--workspace", "--features", OPTIONAL, "--no-fail-fast"],
         ..PLAIN
     },
     Step {
@@ -69,7 +69,7 @@ pub(crate) const ALL: &[Step] = &[
     Step {
         name: "doc",
         what: "the documentation builds without a warning",
-        arguments: &["doc", "--no-deps", "--workspace", "--features", S3],
+        arguments: &["doc", "--no-deps", "--workspace", "--features", OPTIONAL],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         ..PLAIN
     },

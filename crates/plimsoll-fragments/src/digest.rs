@@ -71,6 +71,10 @@ impl<'de> Deserialize<'de> for Digest {
 /// Bytes that are looked at in one go: they are still in the cache when they are used.
 pub(crate) const CHUNK: usize = 256 << 10;
 
+/// Bytes that are copied and then looked at: they are in the cache nearest to the core. Looking at them first took a quarter
+/// longer, since copying then waits for what looking has just waited for.
+const COPIED: usize = 64 << 10;
+
 /// The XXH3 of a fragment: what finds a byte that changed where we hold it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -84,7 +88,7 @@ impl Checksum {
 
     /// Hands out bytes in pieces, each seen while it is in the cache: they are read from memory once.
     pub(crate) fn checked(bytes: &[u8]) -> Checked<'_> {
-        Checked { left: bytes.chunks(CHUNK), hash: XxHash3_64::new() }
+        Checked { left: bytes.chunks(COPIED), handed_out: &[], hash: XxHash3_64::new() }
     }
 
     /// Refuses bytes that are not those it was made of; `place` says where they lay.
@@ -104,15 +108,18 @@ impl Checksum {
     }
 }
 
-/// Bytes in pieces, and the checksum of those that were handed out.
+/// Bytes in pieces, and the checksum of those that were handed out. A piece is looked at when the next one is asked for:
+/// whoever took it has copied it by then.
 pub(crate) struct Checked<'a> {
     left: std::slice::Chunks<'a, u8>,
+    handed_out: &'a [u8],
     hash: XxHash3_64,
 }
 
 impl Checked<'_> {
     /// Of all that was handed out.
-    pub(crate) fn checksum(&self) -> Checksum {
+    pub(crate) fn checksum(mut self) -> Checksum {
+        self.hash.write(self.handed_out);
         Checksum(self.hash.finish())
     }
 }
@@ -121,8 +128,8 @@ impl<'a> Iterator for Checked<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let piece = self.left.next()?;
-        self.hash.write(piece);
-        Some(piece)
+        self.hash.write(std::mem::take(&mut self.handed_out));
+        self.handed_out = self.left.next()?;
+        Some(self.handed_out)
     }
 }

@@ -76,7 +76,9 @@ pub fn tensor(from: &dyn Fragments, model: &Model, name: &str, quality: f64) -> 
     let at = index.tensors.iter().position(|tensor| tensor.info.name == name);
     let at = at.ok_or_else(|| FragmentError::NoSuchTensor { name: name.to_owned(), model: model.name.clone() })?;
     let (tensor, level) = (&index.tensors[at], index.tensors[at].level_for(quality));
-    let mut all = Vec::with_capacity(tensor.info.bytes as usize);
+    let mut all = Vec::new();
+    // An index may claim more than there is memory, and than its file has: then it grows as bytes come, if any do.
+    let _ = all.try_reserve_exact(tensor.info.bytes as usize);
     for number in 0..tensor.pieces.len() {
         all.extend(piece(from, index, PieceOf { tensor: at, piece: number }, level)?);
     }

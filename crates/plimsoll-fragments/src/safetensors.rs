@@ -2,11 +2,13 @@
 //! allocated for them, and tensors must cover the data exactly, without holes or overlaps.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::data_type::DataType;
 use crate::error::FragmentError;
@@ -43,6 +45,41 @@ struct Entry {
     dtype: DataType,
     shape: Vec<u64>,
     data_offsets: [u64; 2],
+}
+
+/// The tensors of a header by their names. What is not understood is passed over and takes no memory: a header of 64 MiB of
+/// brackets would take a gigabyte.
+struct Entries(BTreeMap<String, Entry>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Header;
+        impl<'de> Visitor<'de> for Header {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "__metadata__" {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    }
+                    if entries.len() == TENSORS_MAX {
+                        return Err(A::Error::custom(format!("it has more than {TENSORS_MAX} tensors")));
+                    }
+                    let entry = map.next_value();
+                    let entry = entry.map_err(|error| A::Error::custom(format!("tensor {name:?}: {error}")))?;
+                    entries.insert(name, entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Header)
+    }
 }
 
 const WANTED: &str = "a safetensors file";
@@ -85,13 +122,9 @@ impl Safetensors {
 /// # Errors
 /// What is wrong with it.
 pub fn parse(header: &str) -> Result<Vec<TensorInfo>, String> {
-    let mut entries: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(header).map_err(|error| format!("its header is no JSON object: {error}"))?;
-    entries.remove("__metadata__");
-    if entries.len() > TENSORS_MAX {
-        return Err(format!("it has {} tensors, more than {TENSORS_MAX}", entries.len()));
-    }
-    let parsed = entries.into_iter().map(|(name, value)| info(name, value));
+    let Entries(entries) =
+        serde_json::from_str(header).map_err(|error| format!("its header is no list of tensors: {error}"))?;
+    let parsed = entries.into_iter().map(|(name, entry)| info(name, entry));
     let mut tensors = parsed.collect::<Result<Vec<_>, String>>()?;
     tensors.sort_by_key(|tensor| (tensor.offset, tensor.bytes));
     let mut end = 0;
@@ -104,8 +137,7 @@ pub fn parse(header: &str) -> Result<Vec<TensorInfo>, String> {
     Ok(tensors)
 }
 
-fn info(name: String, value: serde_json::Value) -> Result<TensorInfo, String> {
-    let entry: Entry = serde_json::from_value(value).map_err(|error| format!("tensor {name:?}: {error}"))?;
+fn info(name: String, entry: Entry) -> Result<TensorInfo, String> {
     let Entry { dtype, shape, data_offsets: [begin, end] } = entry;
     if name.len() > NAME_BYTES_MAX || shape.len() > DIMENSIONS_MAX {
         return Err(format!(

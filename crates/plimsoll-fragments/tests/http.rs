@@ -244,6 +244,29 @@ fn servers_that_lie_are_found_out() {
     }
 }
 
+/// A server does not choose for the user whom he asks: another place that has the very file is not even connected to.
+#[test]
+fn nobody_is_sent_on_to_another_host() {
+    let bytes = small();
+    let asked = Arc::new(AtomicU64::new(0));
+    let (of, counted) = (Arc::clone(&bytes), Arc::clone(&asked));
+    let elsewhere = hostile(move |first, last, stream| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        drop(stream.write_all(head(first, last, of.len()).as_bytes()));
+        drop(stream.write_all(&of[first as usize..=last as usize]));
+    });
+    let to = elsewhere.clone();
+    let sends_on = hostile(move |_, _, stream| {
+        let answer = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+        drop(stream.write_all(answer.as_bytes()));
+    });
+    let (error, ..) = ends(&sends_on);
+    assert!(error.to_string().contains("sends on to"), "{error}");
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    let (_folder, store) = store();
+    assert!(pull_all(&store, &elsewhere).unwrap() > 0, "whoever is asked by the user is asked");
+}
+
 #[test]
 fn slow_and_endless_servers_are_given_up() {
     let bytes = small();

@@ -110,6 +110,20 @@ fn a_damaged_object_is_taken_out() {
     assert!(matches!(store.read(&fragment), Err(FragmentError::Damaged { .. })), "it is shorter");
 }
 
+/// Another model's index names the same fragment and lies about it: that is its own loss, and not the honest model's.
+#[test]
+fn an_index_that_lies_takes_nothing_from_others() {
+    let (_folder, store) = store(NO_RESERVE);
+    let bytes: Vec<u8> = (0..5_000_u32).flat_map(u32::to_le_bytes).collect();
+    let digest = store.put(&bytes).unwrap();
+    let honest = Fragment { offset: 0, bytes: bytes.len() as u64, digest, checksum: Checksum::of(&bytes) };
+    for lie in [Fragment { checksum: Checksum(7), ..honest }, Fragment { bytes: 4_000, ..honest }] {
+        let refused = store.read(&lie);
+        assert!(matches!(refused, Err(FragmentError::Malformed { .. })), "{refused:?}");
+        assert_eq!(store.read(&honest).unwrap().unwrap(), bytes);
+    }
+}
+
 #[test]
 fn what_was_of_use_longest_ago_goes_and_what_is_wanted_stays() {
     let (_folder, store) = store(StoreLimits { bytes: Some(3_500), reserve: 0 });
@@ -164,4 +178,54 @@ fn room_is_made_while_others_read() {
     });
     store.make_room(0, &HashSet::new()).unwrap();
     assert!(store.held() <= 40_000);
+}
+
+/// Whoever fetches has said so: the limit holds for all of them together, each fragment counted once.
+#[test]
+fn a_limit_holds_for_all_who_fetch_at_the_same_time() {
+    let (folder, first) = store(StoreLimits { bytes: Some(3_000), reserve: 0 });
+    let second = DiskStore::open(folder.path(), StoreLimits { bytes: Some(3_000), reserve: 0 }).unwrap();
+    let [a, b, c, d] = [1_u8, 2, 3, 4].map(|n| wanted(&[n; 1_000]));
+    let room = first.reserve(&[a, b]).unwrap();
+    let full = second.reserve(&[c, d]);
+    assert!(matches!(full, Err(FragmentError::Full { wanted: 4_000, free: 3_000, .. })), "{full:?}");
+    let same = second.reserve(&[a, c]).unwrap();
+    assert!(matches!(first.put(&[4; 1_000]), Err(FragmentError::Full { .. })), "what is put in counts too");
+    drop(same);
+    first.put(&[4; 1_000]).unwrap();
+    drop(room);
+    assert!(second.reserve(&[a, b]).is_ok() && first.held() == 1_000);
+    assert_eq!(fs::read_dir(folder.path().join("wants")).unwrap().count(), 0, "nothing stays promised");
+}
+
+/// What somebody is waiting for is there when the rest of it has come, whoever needs room meanwhile.
+#[test]
+fn nobody_makes_room_of_what_another_waits_for() {
+    let (folder, first) = store(StoreLimits { bytes: Some(3_000), reserve: 0 });
+    let second = DiskStore::open(folder.path(), StoreLimits { bytes: Some(3_000), reserve: 0 }).unwrap();
+    first.put(&[1; 1_000]).unwrap();
+    let room = first.reserve(&[wanted(&[1; 1_000]), wanted(&[2; 1_000])]).unwrap();
+    assert!(matches!(second.put(&[3; 2_000]), Err(FragmentError::Full { .. })));
+    assert!(first.has(wanted(&[1; 1_000])));
+    drop(room);
+    second.put(&[3; 2_001]).unwrap();
+    assert!(!first.has(wanted(&[1; 1_000])), "now nobody waits for it");
+}
+
+/// A process that ended holds no lock, and wants nothing any more; what it fetched counts until somebody needs the room.
+#[test]
+fn who_was_killed_keeps_no_room() {
+    let (folder, store) = store(StoreLimits { bytes: Some(3_000), reserve: 0 });
+    let named = folder.path().join("wants").join("1-0");
+    fs::write(&named, format!("{} 3000\n", Digest([7; 32]))).unwrap();
+    let Claim::Mine(mut part) = store.claim(wanted(&[1; 2_000])).unwrap() else { panic!("it is nobody's") };
+    part.append(&[1; 1_500]).unwrap();
+    let fetching = part;
+    store.put(&[2; 1_000]).unwrap();
+    assert!(!named.exists(), "whoever wrote it has gone");
+    assert!(matches!(store.reserve(&[wanted(&[3; 3_000])]), Ok(_)), "what was put in goes");
+    assert_eq!(store.fetched_so_far(wanted(&[1; 2_000])), 1_500, "what is being fetched stays");
+    drop(fetching);
+    store.put(&[4; 2_500]).unwrap();
+    assert_eq!(store.fetched_so_far(wanted(&[1; 2_000])), 0, "what was left behind goes");
 }

@@ -23,6 +23,9 @@ use crate::staging::{Download, Sizes, Upload, create, poison_source};
 /// Launches recorded before they are handed over, so that the device is not idle while we record.
 const RECORDED_MAX: usize = 64;
 
+/// What a buffer of a task is used for.
+const STORAGE: BufferUsages = BufferUsages::STORAGE.union(BufferUsages::COPY_SRC).union(BufferUsages::COPY_DST);
+
 /// What a slot needs of its device.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
@@ -211,10 +214,11 @@ impl WgpuBackend {
 
     /// Makes the buffer; if the driver has no room, once more after all that was dropped is really gone.
     fn create(&mut self, label: &'static str, bytes: Bytes, usage: BufferUsages) -> Result<wgpu::Buffer, Fault> {
-        match create(&self.generation, label, bytes.0, usage, false) {
+        let is_mapped = usage.contains(BufferUsages::MAP_WRITE);
+        match create(&self.generation, label, bytes.0, usage, is_mapped) {
             Err(Fault::OutOfMemory { .. }) => {
                 self.reclaim()?;
-                create(&self.generation, label, bytes.0, usage, false)
+                create(&self.generation, label, bytes.0, usage, is_mapped)
             }
             made => made,
         }
@@ -252,7 +256,12 @@ impl WgpuBackend {
 
     /// A buffer that is about to be written.
     fn storage(&mut self, bytes: Bytes) -> Result<(GpuBuffer, Charge), Fault> {
-        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        let (own, charge) = self.unwritten(bytes, STORAGE)?;
+        self.will_write(&own);
+        Ok((own, charge))
+    }
+
+    fn unwritten(&mut self, bytes: Bytes, usage: BufferUsages) -> Result<(GpuBuffer, Charge), Fault> {
         let (raw, charge) = self.obtain("storage", bytes, usage)?;
         let own = GpuBuffer {
             raw,
@@ -261,8 +270,44 @@ impl WgpuBackend {
             unreclaimed: Arc::clone(&self.generation.unreclaimed),
         };
         self.generation.tick()?;
-        self.will_write(&own);
         Ok((own, charge))
+    }
+
+    /// A buffer of a device whose memory is ours, written where it lies: nothing is recorded, and nobody waits.
+    fn mapped_from(
+        &mut self,
+        bytes: Bytes,
+        mut places: Pieces,
+        pieces: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<Buffer, Fault> {
+        let (own, charge) = self.unwritten(bytes, STORAGE | BufferUsages::MAP_WRITE)?;
+        let lost = |error: wgpu::MapRangeError| Fault::DeviceLost { detail: error.to_string() };
+        let mut view = own.raw.get_mapped_range_mut(..).map_err(lost)?;
+        for piece in pieces {
+            let begin = places.next(piece)?.0 as usize;
+            view.slice(begin..begin + piece.len()).copy_from_slice(piece);
+        }
+        places.end()?;
+        drop(view);
+        self.generation.call(Bytes::ZERO, || own.raw.unmap())?;
+        self.generation.health.check()?;
+        Ok(Buffer::new(Box::new(own), charge))
+    }
+
+    /// A buffer that is written through the upload buffers.
+    fn staged_from(
+        &mut self,
+        bytes: Bytes,
+        mut places: Pieces,
+        pieces: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<Buffer, Fault> {
+        let (own, charge) = self.storage(bytes)?;
+        for piece in pieces {
+            self.stage(&own.raw, places.next(piece)?.0, piece)?;
+        }
+        places.end()?;
+        self.generation.health.check()?;
+        Ok(Buffer::new(Box::new(own), charge))
     }
 
     fn record_poison(&mut self, target: &wgpu::Buffer) -> Result<(), Fault> {
@@ -315,14 +360,12 @@ impl Backend for WgpuBackend {
 
     fn allocate_from(&mut self, bytes: Bytes, pieces: &mut dyn Iterator<Item = &[u8]>) -> Result<Buffer, Fault> {
         self.generation.health.check()?;
-        let mut places = Pieces::of(bytes)?;
-        let (own, charge) = self.storage(bytes)?;
-        for piece in pieces {
-            self.stage(&own.raw, places.next(piece)?.0, piece)?;
+        let places = Pieces::of(bytes)?;
+        if self.generation.shares_memory {
+            self.mapped_from(bytes, places, pieces)
+        } else {
+            self.staged_from(bytes, places, pieces)
         }
-        places.end()?;
-        self.generation.health.check()?;
-        Ok(Buffer::new(Box::new(own), charge))
     }
 
     fn poison(&mut self, buffer: &Buffer) -> Result<(), Fault> {
@@ -467,6 +510,27 @@ mod tests {
         let slot = WgpuBackend::open(home(sizes), generation);
         assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(sizes.total() + sizes.fetch()));
         assert_eq!(gauge.now(), Bytes::ZERO);
+    }
+
+    /// A software GPU shares our memory: here it also plays a card that has its own.
+    #[test]
+    fn a_buffer_made_from_pieces_is_the_same_whichever_way_they_go() {
+        let sizes = Sizes::for_capacity(Bytes::mib(64), 2);
+        let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n / 7) as u8).collect();
+        for shares_memory in [true, false] {
+            let home = Home { gauge: Arc::default(), ceiling: Bytes::MAX, sizes, injection: Arc::default() };
+            let mut generation = Generation::of_any_gpu();
+            assert!(generation.shares_memory, "it has no memory of its own");
+            generation.shares_memory = shares_memory;
+            let mut slot = WgpuBackend::open(home, Arc::new(generation)).unwrap();
+            for (count, piece) in [(4, 4), (1_000, 12), (3_000_000, 256 << 10), (3_000_000, 3_000_000)] {
+                let made = slot.allocate_from(Bytes(count as u64), &mut bytes[..count].chunks(piece)).unwrap();
+                slot.finish().unwrap();
+                let mut read = vec![0; count];
+                slot.read(&made, Bytes::ZERO, &mut read).unwrap();
+                assert!(read == bytes[..count], "{count} bytes in pieces of {piece}, {shares_memory}");
+            }
+        }
     }
 
     #[test]

@@ -33,14 +33,17 @@ pub(crate) struct Generation {
     pub(crate) pipelines: Pipelines,
     /// Bytes of dropped buffers that wgpu may still hold, because work that names them is not known to be done.
     pub(crate) unreclaimed: Arc<AtomicU64>,
+    /// Whether its memory is the host's: then a buffer can be written where it lies.
+    pub(crate) shares_memory: bool,
     answer_timeout: Duration,
 }
 
 impl Generation {
     pub(crate) fn open(adapter: &wgpu::Adapter, answer_timeout: Duration) -> Result<Self, Fault> {
+        let shares_memory = shares_memory(adapter);
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("plimsoll"),
-            required_features: wgpu::Features::empty(),
+            required_features: if shares_memory { MAPPABLE } else { wgpu::Features::empty() },
             required_limits: adapter.limits(),
             experimental_features: wgpu::ExperimentalFeatures::disabled(),
             // Keeps what the driver reserves near what was asked for: the ledger counts on that.
@@ -66,6 +69,7 @@ impl Generation {
             health,
             pipelines: Pipelines::default(),
             unreclaimed: Arc::default(),
+            shares_memory,
             answer_timeout,
         })
     }
@@ -184,6 +188,14 @@ impl Drop for Generation {
         // A device that fails while it is closed is gone either way.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
     }
+}
+
+/// Buffers that kernels use and we write. Where the card has memory of its own they would lie on the wrong side of the bus.
+const MAPPABLE: wgpu::Features = wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
+
+fn shares_memory(adapter: &wgpu::Adapter) -> bool {
+    let kind = adapter.get_info().device_type;
+    matches!(kind, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu) && adapter.features().contains(MAPPABLE)
 }
 
 /// What is guarded here is set in single steps, so a panic leaves nothing half done.

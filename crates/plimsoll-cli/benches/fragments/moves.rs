@@ -50,24 +50,38 @@ pub(crate) fn rows(orchestrator: &Arc<Orchestrator>, path: &Path, file: &Fragmen
     }
 }
 
-/// All levels of bit planes, beside as many bytes copied within memory.
+/// All levels of bit planes, beside the same bytes copied within memory: into new memory, because a device's buffers are new
+/// each time and the system clears every page of them, and into memory that was written before.
 fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, device: DeviceId, kind: DeviceKind) {
     let finest = model.model().index.bits.levels() - 1;
     let quality = model.model().index.tensors[0].quality(finest);
     let held = Holder::hold(orchestrator, model, HoldRequest::new(device).quality(quality)).and_then(Holding::wait);
     let held = held.expect("there is room").held();
-    let source = vec![1_u8; held.0 as usize];
-    let mut target = vec![0_u8; held.0 as usize];
-    let mut copy = || {
-        target.copy_from_slice(&source);
-        std::hint::black_box(&target);
+    let levels: Vec<Vec<u8>> = level_bytes(model).into_iter().map(|bytes| vec![1; bytes]).collect();
+    let mut targets = levels.clone();
+    let mut copy_again = || {
+        for (target, level) in targets.iter_mut().zip(&levels) {
+            target.copy_from_slice(level);
+        }
+        std::hint::black_box(&targets);
     };
+    let mut copy_anew = || drop(std::hint::black_box(levels.clone()));
     let mut hold = || {
         let request = HoldRequest::new(device).quality(quality);
         let holder = Holder::hold(orchestrator, model, request).and_then(Holding::wait);
         assert_eq!(holder.expect("there is room").held(), held);
     };
-    let [hold, copy] = in_turns([&mut hold, &mut copy]);
+    let [hold, anew, again] = in_turns([&mut hold, &mut copy_anew, &mut copy_again]);
     let name = format!("memory to {device} ({kind:?}), checked, with its grant");
-    share(&name, gb_a_second(held.0, hold), "memcpy", gb_a_second(held.0, copy));
+    share(&name, gb_a_second(held.0, hold), "memcpy into new memory", gb_a_second(held.0, anew));
+    share(&name, gb_a_second(held.0, hold), "memcpy into memory that was written before", gb_a_second(held.0, again));
+}
+
+/// Bytes of each level of bit planes of each piece.
+fn level_bytes(model: &StoredModel) -> Vec<usize> {
+    let index = &model.model().index;
+    let planes = |piece: &Vec<plimsoll::fragments::Fragment>| {
+        piece[..index.bits.levels()].iter().map(|level| level.bytes as usize).collect::<Vec<_>>()
+    };
+    index.tensors[0].pieces.iter().flat_map(planes).collect()
 }

@@ -21,6 +21,8 @@ const REDIRECTS_MAX: usize = 5;
 /// TLS is not in every build: it takes longer to compile than all the rest of this.
 const WITHOUT_TLS: &str =
     "this program was built without HTTPS: build it with the feature `https`, or use an http address";
+/// What helps where the certificate is right and nobody said so.
+const TRUST: &str = "if you trust whoever made it, name their certificate in SSL_CERT_FILE";
 /// Bytes of a range that are handed on at a time.
 const CHUNK: usize = 256 << 10;
 
@@ -60,7 +62,7 @@ impl Origin {
             .max_redirects(0)
             .http_status_as_error(false)
             .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
-        let agent = Agent::new_with_config(config.build());
+        let agent = Agent::new_with_config(with_tls(config).build());
         let url = checked(address, address)?;
         let nothing = FileHead { index_offset: 0, index_bytes: 0, index_digest: crate::Digest([0; 32]) };
         let mut origin =
@@ -118,6 +120,16 @@ impl Origin {
         (came, result)
     }
 
+    /// Why a request was not answered. A certificate that is not trusted is told as what it is: trying again is no use.
+    fn refused(&self, error: &ureq::Error) -> FragmentError {
+        let said = error.to_string();
+        let why = match said.split_once("invalid peer certificate: ") {
+            Some((_, why)) => format!("its certificate is not trusted: {why}; {TRUST}"),
+            None => said,
+        };
+        FragmentError::server(&self.address, why)
+    }
+
     fn broken(&self, error: &dyn std::fmt::Display) -> FragmentError {
         FragmentError::server(&self.address, format!("the connection broke: {error}"))
     }
@@ -132,7 +144,7 @@ impl Origin {
             if let Some(etag) = &self.etag {
                 request = request.header(header::IF_RANGE, etag);
             }
-            let response = request.call().map_err(|error| FragmentError::server(&self.address, error.to_string()))?;
+            let response = request.call().map_err(|error| self.refused(&error))?;
             if response.status().is_redirection() {
                 url = self.onward(&url, &response)?;
                 continue;
@@ -214,6 +226,22 @@ fn parse_range(text: &str) -> Option<(u64, u64, u64)> {
     let (range, length) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?, length.parse().ok()?))
+}
+
+type Config = ureq::config::ConfigBuilder<ureq::typestate::AgentScope>;
+
+/// TLS by ring, which builds in seconds, and the certificates that the system trusts, or `SSL_CERT_FILE` names.
+#[cfg(feature = "https")]
+fn with_tls(config: Config) -> Config {
+    use ureq::tls::{RootCerts, TlsConfig};
+    let ring = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).unversioned_rustls_crypto_provider(ring);
+    config.tls_config(tls.build())
+}
+
+#[cfg(not(feature = "https"))]
+fn with_tls(config: Config) -> Config {
+    config
 }
 
 /// An address that can be asked.

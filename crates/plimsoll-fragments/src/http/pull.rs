@@ -1,7 +1,6 @@
 //! Fetches fragments into a store: once, however many processes ask, and never again what is there.
 //! Invariant: it ends. What brings nothing for long enough is an error, and what came stays for the next time.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -98,10 +97,9 @@ pub fn pull(
     let missing: Vec<Fragment> = fragments.iter().filter(|fragment| !store.has((*fragment).into())).copied().collect();
     let missing_bytes: u64 = missing.iter().map(|fragment| fragment.bytes).sum();
     watch.there.fetch_add(pulled.bytes - missing_bytes, Ordering::Relaxed);
-    if !missing.is_empty() {
-        let keep: HashSet<_> = fragments.iter().map(|fragment| fragment.digest).collect();
-        store.make_room(missing_bytes, &keep)?;
-    }
+    // All of them, also those that are there: nobody makes room of them while the others come.
+    let wanted: Vec<Wanted> = fragments.iter().map(Wanted::from).collect();
+    let _room = if missing.is_empty() { None } else { Some(store.reserve(&wanted)?) };
     let before = watch.fetched();
     let mut rest = missing;
     let mut others = Others::default();

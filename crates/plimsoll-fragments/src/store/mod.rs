@@ -6,6 +6,7 @@
 //! models/abcd…       head and index of a model
 //! names/abcd…        which model an address was when it was last asked
 //! pins/abcd…         models that stay when room is made
+//! wants/123-0        what a process is about to fetch, while it holds the lock of this file
 //! ```
 //!
 //! There is no other index: whatever a kill leaves is whole, or a part that the next one goes on with.
@@ -14,11 +15,13 @@
 //! |---|---|
 //! | `part.rs` | one fragment on its way in, under a lock |
 //! | `room.rs` | how much the store may hold, and what goes to make room |
+//! | `wants.rs` | what processes are about to fetch, so that the limit holds for all of them together |
 //!
 //! Invariant: a file below `objects` was whole and right when it got its name. (`tests/store.rs`)
 
 mod part;
 mod room;
+mod wants;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -28,12 +31,13 @@ use std::time::SystemTime;
 
 pub use part::{Claim, Part};
 pub use room::{Collected, StoreLimits};
+pub use wants::Reserved;
 
 use crate::digest::Digest;
 use crate::error::FragmentError;
 use crate::file::{FileHead, Model};
 use crate::index::Fragment;
-use crate::limits::INDEX_BYTES_MAX;
+use crate::limits::{FRAGMENT_BYTES_MAX, INDEX_BYTES_MAX};
 use crate::positioned::read_new;
 
 /// A store in a folder.
@@ -64,7 +68,7 @@ impl DiskStore {
     /// # Errors
     /// If the folder cannot be made.
     pub fn open(root: &Path, limits: StoreLimits) -> Result<Self, FragmentError> {
-        for folder in ["objects", "partial", "models", "names", "pins"] {
+        for folder in ["objects", "partial", "models", "names", "pins", "wants"] {
             let folder = root.join(folder);
             fs::create_dir_all(&folder).map_err(|error| FragmentError::writing(&folder, error))?;
         }
@@ -97,14 +101,18 @@ impl DiskStore {
     }
 
     /// Reads a fragment and checks it; `None` if it is not there. A damaged one is taken out, so that it can be fetched again.
+    /// One that is what its name says stays, whatever an index says of it: it may be another model's too.
     ///
     /// # Errors
-    /// If it cannot be read, or is damaged.
+    /// If it cannot be read, is damaged, or its index is wrong about it.
     pub fn read(&self, fragment: &Fragment) -> Result<Option<Vec<u8>>, FragmentError> {
         let path = self.object(fragment.digest);
         let Some(file) = opened(&path)? else { return Ok(None) };
         let reading = |error| FragmentError::reading(&path, error);
         let damaged = |why: &str| {
+            if self.is_what_its_name_says(fragment.digest) {
+                return FragmentError::malformed(path.display().to_string(), "what its index says", why);
+            }
             // If it cannot be removed it is found out again the next time.
             let _ = fs::remove_file(&path);
             FragmentError::damaged(path.display().to_string(), why)
@@ -119,6 +127,14 @@ impl DiskStore {
         // When it was last of use: only a hint for making room.
         let _ = file.set_modified(SystemTime::now());
         Ok(Some(bytes))
+    }
+
+    /// Whether what has this name is right. Reads all of it: only asked when something is wrong.
+    fn is_what_its_name_says(&self, digest: Digest) -> bool {
+        let mut bytes = Vec::new();
+        let read = File::open(self.object(digest));
+        let read = read.and_then(|file| file.take(FRAGMENT_BYTES_MAX + 1).read_to_end(&mut bytes));
+        read.is_ok() && Digest::of(&bytes) == digest
     }
 
     /// Reads what has this name, and checks that it is that.
@@ -143,6 +159,10 @@ impl DiskStore {
     /// If they cannot be written, or there is no room.
     pub fn put(&self, bytes: &[u8]) -> Result<Digest, FragmentError> {
         let wanted = Wanted { digest: Digest::of(bytes), bytes: bytes.len() as u64 };
+        if self.has(wanted) {
+            return Ok(wanted.digest);
+        }
+        let _room = self.reserve(&[wanted])?;
         if let Claim::Mine(mut part) = self.claim(wanted)? {
             part.restart()?;
             part.append(bytes)?;

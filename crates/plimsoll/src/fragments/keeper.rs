@@ -8,12 +8,12 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_core::Priority;
-use plimsoll_fragments::index::Fragment;
+use plimsoll_core::{Priority, TaskError};
+use plimsoll_fragments::index::{Fragment, Tensor};
 use plimsoll_fragments::quant::{check_level, differences};
 use plimsoll_fragments::work::{UploadInput, difference_bytes};
 use plimsoll_fragments::{Checksum, FragmentError};
-use plimsoll_runtime::{Buffer, Grant, GrantWaitError, PendingGrant, Task, Ticket};
+use plimsoll_runtime::{Buffer, Grant, GrantWaitError, PendingGrant, RunError, Task, Ticket};
 
 use super::error::HoldError;
 use super::holder::{HeldLevel, Shared};
@@ -48,6 +48,8 @@ struct Upload {
     place: Place,
     checksum: Checksum,
     bytes: u64,
+    /// Whether its bytes were checked before they were sent.
+    is_checked: bool,
     ticket: Ticket<Vec<Buffer>>,
 }
 
@@ -168,8 +170,8 @@ impl Keeper {
         self.shared.changed.notify_all();
     }
 
-    /// Brings every level of a rung that is not there, the coarsest first. One is read and checked while the one before it
-    /// goes to the device.
+    /// Brings every level of a rung that is not there, the coarsest first. One is read while the one before it goes to the
+    /// device.
     fn bring(&self, grant: &Grant, rung: usize) -> Result<(), HoldError> {
         let mut before = None;
         for place in self.missing(rung) {
@@ -202,26 +204,52 @@ impl Keeper {
     }
 
     fn fragment(&self, place: Place) -> Fragment {
-        let tensor = self.shared.ladder.tensors[place.tensor];
-        self.shared.model.model().index.tensors[tensor].pieces[place.piece][place.level]
+        self.tensor(place).pieces[place.piece][place.level]
     }
 
-    /// Sends one level, from whichever tier has it. The exact level goes there unpacked: a device decodes it weight by weight.
+    /// Sends one level, from whichever tier has it. Bytes that go as they lie in memory are checked on their way, and not
+    /// read once more for it.
     fn upload(&self, place: Place) -> Result<Upload, HoldError> {
         let fragment = self.fragment(place);
+        let goes_as_it_lies = !self.tensor(place).is_exact(place.level);
+        let lying = goes_as_it_lies.then(|| self.shared.model.lying_in_memory(&fragment)).flatten();
+        match lying.map(|bytes| self.as_on_device(place, bytes, fragment.checksum)) {
+            Some(Ok((bytes, checksum))) => self.send(place, bytes, checksum, false),
+            // Not there, or damaged.
+            _ => self.upload_checked(place),
+        }
+    }
+
+    fn upload_checked(&self, place: Place) -> Result<Upload, HoldError> {
+        let fragment = self.fragment(place);
         let (bytes, checksum) = self.as_on_device(place, self.shared.model.fragment(&fragment)?, fragment.checksum)?;
+        self.send(place, bytes, checksum, true)
+    }
+
+    fn send(
+        &self,
+        place: Place,
+        bytes: Arc<Vec<u8>>,
+        checksum: Checksum,
+        is_checked: bool,
+    ) -> Result<Upload, HoldError> {
         let count = bytes.len() as u64;
         let input = UploadInput { levels: vec![(bytes, checksum)], gauge: Arc::clone(&self.shared.gauge) };
         let task = Task::new(input).devices([self.shared.wanted.device]).priority(Priority::Critical);
         let sent = self.shared.orchestrator.submit(&self.shared.upload, task);
         let ticket = sent.map_err(|refused| HoldError::Task(refused.into()))?;
-        Ok(Upload { place, checksum, bytes: count, ticket })
+        Ok(Upload { place, checksum, bytes: count, is_checked, ticket })
     }
 
-    /// Waits until a level is there.
+    /// Waits until a level is there. One that memory had damaged is taken from the tier below.
     fn arrived(&self, upload: Upload) -> Result<(), HoldError> {
-        let Upload { place, checksum, bytes, ticket } = upload;
-        let done = ticket.wait().map_err(HoldError::Task)?;
+        let Upload { place, checksum, bytes, is_checked, ticket } = upload;
+        let done = match ticket.wait() {
+            Err(RunError { error: TaskError::WorkFailed(_), .. }) if !is_checked => {
+                return self.arrived(self.upload_checked(place)?);
+            }
+            done => done.map_err(HoldError::Task)?,
+        };
         let mut state = self.shared.state();
         let levels = &mut state.levels[place.tensor][place.piece];
         debug_assert_eq!(levels.len(), place.level);
@@ -230,14 +258,18 @@ impl Keeper {
         Ok(())
     }
 
+    fn tensor(&self, place: Place) -> &Tensor {
+        &self.shared.model.model().index.tensors[self.shared.ladder.tensors[place.tensor]]
+    }
+
+    /// A level as a device has it. The exact one goes there unpacked: a device decodes it weight by weight.
     fn as_on_device(
         &self,
         place: Place,
         bytes: Arc<Vec<u8>>,
         checksum: Checksum,
     ) -> Result<(Arc<Vec<u8>>, Checksum), FragmentError> {
-        let index = &self.shared.model.model().index;
-        let tensor = &index.tensors[self.shared.ladder.tensors[place.tensor]];
+        let (index, tensor) = (&self.shared.model.model().index, self.tensor(place));
         let weights = tensor.piece_elements(place.piece);
         let (Some(float), true) = (tensor.float(), tensor.is_exact(place.level)) else {
             check_level(&bytes, &index.bits, place.level, weights)?;

@@ -234,6 +234,14 @@ impl StoredModel {
         Ok(bytes)
     }
 
+    /// The bytes of a fragment as they lie in memory, for whoever checks them himself while he copies them: they are read
+    /// once. If they are damaged, [`StoredModel::fragment`] has them from the tier below.
+    pub(super) fn lying_in_memory(&self, fragment: &Fragment) -> Option<Arc<Vec<u8>>> {
+        let bytes = locked(&self.store.0.ram).get(fragment)?;
+        self.placed(fragment, &bytes);
+        Some(bytes)
+    }
+
     /// The bytes of a fragment in memory, checked. Damaged ones go.
     fn in_memory(&self, fragment: &Fragment) -> Result<Option<Arc<Vec<u8>>>, FragmentError> {
         let found = locked(&self.store.0.ram).get(fragment);

@@ -17,6 +17,11 @@ pub(crate) fn lavapipe(memory: Bytes) -> Arc<dyn Device> {
 
 /// The CPU and a GPU of so much memory.
 pub(crate) fn orchestrator(memory: Bytes) -> Arc<Orchestrator> {
+    with_cpu(lavapipe(memory))
+}
+
+/// The CPU and this device.
+pub(crate) fn with_cpu(device: Arc<dyn Device>) -> Arc<Orchestrator> {
     let cpu: Arc<dyn Device> = Arc::new(CpuDevice::builder().slots(2).build());
-    Arc::new(Orchestrator::builder().devices([cpu, lavapipe(memory)]).margin(1.0).build())
+    Arc::new(Orchestrator::builder().devices([cpu, device]).margin(1.0).build())
 }

@@ -6,9 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::fragments::{HoldError, HoldRequest, Holder, Sums};
-use plimsoll::{Bytes, GrantRequest, Orchestrator, Priority};
+use plimsoll::{Bytes, Device, GrantRequest, Orchestrator, Priority};
+use plimsoll_testkit::virtual_device::{ScriptedFault, VirtualDevice};
 
-use crate::devices::{GPU, orchestrator};
+use crate::devices::{self, GPU, orchestrator};
 use crate::model::{self, Packed, Serving};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -183,6 +184,37 @@ fn who_has_to_leave_leaves_and_says_so() {
     assert!(matches!(holder.decode("tails"), Err(HoldError::Left)));
     assert_eq!((holder.held(), promised(&orchestrator)), (Bytes::ZERO, Bytes::ZERO));
     assert!(Holder::hold(&orchestrator, &stored, HoldRequest::new(GPU).tensors(["nothing"])).is_err());
+}
+
+/// A level does not get there while the next one is on its way: the holder ends with the error, and when it says so nothing
+/// lies on the device, nothing is promised, and nothing comes later.
+#[test]
+fn an_upload_that_fails_ends_the_holder_and_leaves_nothing() {
+    let device = Arc::new(VirtualDevice::gpu("flaky").memory(Bytes::mib(64)).slots(1).build());
+    let orchestrator = devices::with_cpu(Arc::clone(&device) as Arc<dyn Device>);
+    let packed = model::packed(&orchestrator);
+    let store = model::store(&orchestrator, &packed, Bytes::mib(16));
+    let stored = store.open_file(&packed.path).unwrap();
+    let hold = || Holder::hold(&orchestrator, &stored, HoldRequest::new(GPU).quality(EIGHT_BITS)).unwrap().wait();
+    // The slot opens, and everything lies in memory.
+    drop(hold().unwrap());
+    let levels = 3 * 5;
+    for nth in 1..=levels {
+        let before = device.calls().allocations;
+        device.add_fault(ScriptedFault::OutOfMemory { allocation: before + nth });
+        let failed = hold().map(drop);
+        let left = (device.memory().ours, promised(&orchestrator));
+        assert!(matches!(failed, Err(HoldError::Task(_))), "level {nth}: {failed:?}");
+        assert_eq!(left, (Bytes::ZERO, Bytes::ZERO), "level {nth}");
+        let next_was_sent = u64::from(nth < levels);
+        assert!(
+            device.calls().allocations - before >= nth + next_was_sent,
+            "level {nth}: none was on its way behind it"
+        );
+    }
+    let holder = hold().unwrap();
+    assert_eq!(is_as_good_as_stated(&holder, &packed), [4, 4, 4]);
+    assert_eq!((device.memory().ours, promised(&orchestrator)), (holder.held(), holder.rung_bytes(0)));
 }
 
 /// Nobody waits for ever, and whoever gives up leaves nothing behind.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use plimsoll::Bytes;
-use plimsoll::fragments::{FragmentError, HoldRequest, Holder, PullWatch};
+use plimsoll::fragments::{FragmentError, HoldError, HoldRequest, Holder, PullWatch};
 use plimsoll::{Buffer, Context, DeviceKind, Fault, Footprint, Ladder, Place, Rung, Session, Task, Workload};
 use std::sync::Arc;
 
@@ -78,6 +78,38 @@ fn a_changed_byte_is_found_in_every_tier() {
     fs::write(&damaged, bytes).unwrap();
     let damaged = store.open_file(&damaged).unwrap();
     assert!(matches!(damaged.fragment(&fragment), Err(FragmentError::Damaged { .. })));
+}
+
+/// Levels go from memory to a device without being read twice: what is damaged is noticed on the way, and taken from below.
+#[test]
+fn a_level_that_memory_has_damaged_reaches_no_device() {
+    let orchestrator = orchestrator(Bytes::mib(256));
+    let packed = model::packed(&orchestrator);
+    let store = model::store(&orchestrator, &packed, Bytes::mib(64));
+    let file = store.open_file(&packed.path).unwrap();
+    let pieces = file.model().index.tensor("tails").unwrap().pieces[0].clone();
+    for fragment in &pieces {
+        file.fragment(fragment).unwrap();
+        assert!(file.corrupt_in_memory(fragment));
+    }
+    let read = store.bytes().read;
+    let hold = || Holder::hold(&orchestrator, &file, HoldRequest::new(GPU).tensors(["tails"])).unwrap().wait();
+    let holder = hold().unwrap();
+    let weights: Vec<u8> = packed.tensors[1].1.iter().flat_map(|x| x.to_le_bytes()).collect();
+    assert!(holder.restore("tails").unwrap() == weights, "the very bytes");
+    assert_eq!(holder.verify().unwrap(), 0);
+    let all: u64 = pieces.iter().map(|fragment| fragment.bytes).sum();
+    assert_eq!(store.bytes().read - read, all, "each from the tier below, once");
+    drop(holder);
+
+    // The file is all that is left, and has it damaged too.
+    let mut bytes = fs::read(&packed.path).unwrap();
+    bytes[pieces[2].offset as usize + 7] ^= 1;
+    fs::write(&packed.path, bytes).unwrap();
+    assert!(file.corrupt_in_memory(&pieces[2]));
+    let refused = hold().map(drop);
+    assert!(matches!(&refused, Err(HoldError::Fragments(_))), "{refused:?}");
+    assert_eq!(orchestrator.reports()[1].promised, Bytes::ZERO);
 }
 
 /// Writes over the beginning of a buffer, as a broken device would.

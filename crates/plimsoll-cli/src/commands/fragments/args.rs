@@ -36,7 +36,8 @@ Examples:
 Quality is 1 less the relative error (root mean square) of each tensor; at 1 the very bytes come back.
 
 Environment:
-  PLIMSOLL_FRAGMENTS=DIR  as --store";
+  PLIMSOLL_FRAGMENTS=DIR  as --store
+  SSL_CERT_FILE=FILE      certificates to trust over HTTPS instead of the system's";
 
 /// What can be typed after `plimsoll fragments pack`.
 #[derive(Debug, Args)]
