@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const IDLE_BYTES_MAX: usize = 64 << 20;
 /// Smaller buffers come from the allocator as fast as from here.
 const POOLED_MIN: usize = 32 << 10;
+/// Buffers are made a multiple of this large, so that one for a piece is found again for the next, which is a little longer.
+const GRAIN: usize = 64 << 10;
 
 /// Where buffers come from and go back to. Cheap to clone.
 #[derive(Clone, Default)]
@@ -40,7 +42,7 @@ impl Pool {
         let mut bytes = found.unwrap_or_default();
         bytes.clear();
         if bytes.capacity() < capacity {
-            bytes.reserve_exact(capacity);
+            bytes.reserve_exact(grained(capacity));
             large_pages::ask_for(&bytes);
         }
         PooledBytes { bytes, pool: Arc::downgrade(&self.0) }
@@ -56,8 +58,9 @@ impl Pool {
             }
             None => {
                 // The system's zeros: nothing is cleared that is not used.
-                let filled = vec![0; bytes];
+                let mut filled = vec![0; grained(bytes)];
                 large_pages::ask_for(&filled);
+                filled.truncate(bytes);
                 filled
             }
         };
@@ -72,6 +75,11 @@ impl Pool {
     fn idle<T>(&self, with: impl FnOnce(&mut Idle) -> T) -> T {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// How large a buffer is made for so many bytes.
+fn grained(bytes: usize) -> usize {
+    if bytes < POOLED_MIN { bytes } else { bytes.checked_next_multiple_of(GRAIN).unwrap_or(bytes) }
 }
 
 /// Pages of 2 MiB where the system has them: a fresh block of 8 MiB then costs a few page faults instead of two thousand,
@@ -192,6 +200,15 @@ mod tests {
         drop(pool.take_filled(100_000));
         assert_eq!([60_000, 100_000, 40_000].map(|bytes| pool.take_filled(bytes).len()), [60_000, 100_000, 40_000]);
         assert_eq!(pool.take(60_000).len(), 0);
+    }
+
+    #[test]
+    fn what_is_a_little_longer_finds_the_same_memory() {
+        let pool = Pool::default();
+        let (first, filled) = (pool.take(100_000), pool.take_filled(300_000));
+        let addresses = [first.as_ptr(), filled.as_ptr()];
+        drop((first, filled));
+        assert_eq!([pool.take(110_000).as_ptr(), pool.take_filled(310_000).as_ptr()], addresses);
     }
 
     #[test]

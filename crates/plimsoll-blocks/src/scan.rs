@@ -6,12 +6,15 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Deref;
+use std::sync::Arc;
 
+use crate::early::Early;
 use crate::error::{DamageError, UnpackError};
 use crate::filter::{self, Filter};
 use crate::gzip::header::{self as member, BGZF_RAW_MAX, MemberSize, TRAILER};
 use crate::gzip::member::raw_said;
 use crate::pool::{Pool, PooledBytes};
+use crate::zstd::codec::WINDOW_LOG_MAX;
 use crate::zstd::frame::{self, BLOCK_HEADER, CHECKSUM, FrameKind, SKIPPABLE_HEADER, u32_at};
 use crate::zstd::seekable::{self, FrameSize};
 
@@ -19,20 +22,31 @@ use crate::zstd::seekable::{self, FrameSize};
 pub const WHOLE_PACKED_MAX: usize = 48 << 20;
 /// What such a frame may give at the most.
 pub const WHOLE_RAW_MAX: u64 = 48 << 20;
+/// Frames that give less are unpacked before their first bytes could be written.
+const EARLY_MIN: usize = 1 << 20;
+/// The largest window that can be unpacked step by step. Nothing is held of it but what the frame gives.
+const EARLY_WINDOW_MAX: u64 = 1 << WINDOW_LOG_MAX;
 /// Packed bytes of a part.
 const PART: usize = 256 << 10;
 /// What a part of a zstd frame gives at the most, roughly.
 const PART_RAW: u64 = 4 << 20;
 /// Packed bytes of BGZF members that are unpacked by one task: enough that a task is worth its while.
-const BGZF_RUN: usize = 256 << 10;
-/// What they give at the most, roughly: so much stays in a core's cache until it is written.
-const BGZF_RUN_RAW: usize = 1 << 20;
+const BGZF_RUN: usize = 128 << 10;
+/// What they give at the most, roughly: so much stays in a core's cache until it is written, and buffers that were never used
+/// before, which cost more than to fill them, are soon at hand again.
+const BGZF_RUN_RAW: usize = 256 << 10;
 /// Deflate makes no more than this of a byte.
 const DEFLATE_RATIO_MAX: u64 = 1032;
 /// Bytes that are read at once at the most.
 const READ: usize = 256 << 10;
+/// At first: most small files are no longer, and memory that was never used before costs more than to unpack them.
+const READ_FIRST: usize = 16 << 10;
 /// And at the least: what is read of the next piece is copied into a buffer of its own.
 const READ_LEAST: usize = 64 << 10;
+/// Pieces that are smaller are copied: that is cheaper than a buffer for what comes after them.
+const COPIED_MAX: usize = 32 << 10;
+/// The buffer after one that was handed over is as large, up to this: the next piece is likely to be like the last.
+const NEXT_ROOM_MAX: usize = 512 << 10;
 /// Room for a piece that is only begun, by the bytes that are there of it. It is not touched before there is something to put
 /// into it.
 const ROOM_RATIO_MAX: usize = 64;
@@ -59,9 +73,20 @@ pub struct Whole {
     pub(crate) raw_max: usize,
     /// What was done to the bytes before they were packed.
     pub(crate) filter: Option<Filter>,
+    /// Whoever takes its bytes as they come.
+    pub(crate) early: Option<Arc<Early>>,
 }
 
 impl Whole {
+    /// Lets its bytes come while it is unpacked, before anybody knows whether they are right; only the last of them are what
+    /// the task gives. `None` if it is too small for that, or has to be whole for another reason.
+    pub fn come_early(&mut self) -> Option<Arc<Early>> {
+        let Content::Frame { raw: Some(_), window } = self.content else { return None };
+        let is_suited = window <= EARLY_WINDOW_MAX && self.raw_max >= EARLY_MIN && self.filter.is_none();
+        self.early = is_suited.then(Arc::default);
+        self.early.clone()
+    }
+
     /// Its bytes, packed.
     pub fn packed(&self) -> usize {
         self.bytes.len()
@@ -81,6 +106,14 @@ pub(crate) struct Taken {
     length: usize,
 }
 
+#[cfg(test)]
+impl Taken {
+    /// Flips a bit of it.
+    pub(crate) fn flip(&mut self, at: usize) {
+        self.buffer.vec_mut()[at] ^= 16;
+    }
+}
+
 impl Deref for Taken {
     type Target = [u8];
 
@@ -92,8 +125,8 @@ impl Deref for Taken {
 /// What a whole piece is made of.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    /// A zstd frame, and what it says it gives.
-    Frame { raw: Option<u64> },
+    /// A zstd frame, what it says it gives, and how far back it refers at the most.
+    Frame { raw: Option<u64>, window: u64 },
     /// Gzip members: the bytes of each header and of each member, and what it gives.
     Members(Vec<MemberPlace>),
 }
@@ -322,8 +355,9 @@ impl<R: Read> Scanner<R> {
         }
         self.frames.add(length as u64, header.content);
         let bytes = self.source.take(length);
-        let content = Content::Frame { raw: header.content };
-        Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw_max as usize, filter: self.filter }))
+        let content = Content::Frame { raw: header.content, window: header.window };
+        let (raw_max, filter) = (raw_max as usize, self.filter);
+        Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter, early: None }))
     }
 
     /// The next part of the frame that is under way: its header, if it is the first, and some blocks.
@@ -399,7 +433,7 @@ impl<R: Read> Scanner<R> {
                 self.source.need(packed, "a gzip member")?;
                 let bytes = self.source.take(packed);
                 let content = Content::Members(vec![MemberPlace { header: header.length, packed, raw }]);
-                Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None }))
+                Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None, early: None }))
             }
             Some((_, MemberSize::Bgzf { .. })) => self.bgzf_run(at),
             _ => {
@@ -429,7 +463,8 @@ impl<R: Read> Scanner<R> {
             (length, raw_max) = (length + packed, raw_max + raw);
         }
         let bytes = self.source.take(length);
-        Ok(Piece::Whole(Whole { at, bytes, content: Content::Members(places), raw_max, filter: None }))
+        let content = Content::Members(places);
+        Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter: None, early: None }))
     }
 
     fn member_part(&mut self, is_first: bool) -> Result<Piece, UnpackError> {
@@ -490,7 +525,8 @@ impl<R: Read> Source<R> {
     fn has(&mut self, count: usize) -> Result<bool, UnpackError> {
         while self.end - self.start < count && !self.ended {
             let there = self.end - self.start;
-            let wanted = (count - there).clamp(READ_LEAST, READ);
+            let least = if self.buffer.is_empty() { READ_FIRST } else { READ_LEAST };
+            let wanted = (count - there).clamp(least, READ);
             self.make_room(there + wanted);
             match self.reader.read(&mut self.buffer.vec_mut()[self.end..self.end + wanted]) {
                 Ok(read) => (self.end, self.ended) = (self.end + read, read == 0),
@@ -519,9 +555,9 @@ impl<R: Read> Source<R> {
     /// for no more than [`ROOM_RATIO_MAX`] times what the file has really given.
     fn expect(&mut self, count: u64) {
         let there = self.end - self.start;
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(there * ROOM_RATIO_MAX) + READ_LEAST;
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(there * ROOM_RATIO_MAX);
         if count > self.buffer.len() {
-            self.move_to(count);
+            self.move_to(count + READ_LEAST);
             (self.start, self.end) = (0, there);
         }
     }
@@ -543,13 +579,13 @@ impl<R: Read> Source<R> {
     /// The first of them, which are there.
     fn take(&mut self, count: usize) -> Taken {
         let behind = self.start + count..self.end;
-        if self.start > 0 || 2 * behind.len() > count {
+        if self.start > 0 || 2 * behind.len() > count || count < COPIED_MAX {
             let mut buffer = self.pool.take(count);
             buffer.vec_mut().extend_from_slice(&self.bytes()[..count]);
             self.forget(count);
             return Taken { buffer, length: count };
         }
-        let mut next = self.pool.take_filled(behind.len() + READ_LEAST);
+        let mut next = self.pool.take_filled(self.buffer.len().min(NEXT_ROOM_MAX).max(behind.len() + READ_LEAST));
         next.vec_mut()[..behind.len()].copy_from_slice(&self.buffer[behind.clone()]);
         let buffer = std::mem::replace(&mut self.buffer, next);
         (self.start, self.end, self.at) = (0, behind.len(), self.at + count as u64);

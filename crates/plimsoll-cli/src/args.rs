@@ -28,6 +28,59 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// What was typed, or else the process ends and says why.
+    pub(crate) fn typed() -> Self {
+        #[cfg(feature = "pack")]
+        if let Some(typed) = short::Cli::typed(std::env::args_os()) {
+            return typed;
+        }
+        Self::parse()
+    }
+}
+
+/// The commands that may be over in a moment, by themselves: to describe all the others takes longer than to pack a small
+/// file. Whatever is not a plain call of theirs, such as a mistake or a wish for help, is for the whole description.
+#[cfg(feature = "pack")]
+mod short {
+    use std::ffi::OsString;
+
+    use clap::{Parser, Subcommand};
+
+    use crate::commands::pack;
+    use crate::machine_args::MachineArgs;
+
+    #[derive(Debug, Parser)]
+    #[command(name = "plimsoll")]
+    pub(super) struct Cli {
+        #[command(flatten)]
+        machine: MachineArgs,
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    #[derive(Debug, Subcommand)]
+    enum Command {
+        Pack(Box<pack::PackArgs>),
+        Unpack(Box<pack::UnpackArgs>),
+    }
+
+    impl Cli {
+        pub(super) fn typed(words: impl Iterator<Item = OsString>) -> Option<super::Cli> {
+            let words: Vec<OsString> = words.collect();
+            if !words.get(1).is_some_and(|name| name == "pack" || name == "unpack") {
+                return None;
+            }
+            let Self { machine, command } = Self::try_parse_from(words).ok()?;
+            let command = match command {
+                Command::Pack(args) => super::Command::Pack(args),
+                Command::Unpack(args) => super::Command::Unpack(args),
+            };
+            Some(super::Cli { machine, command })
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     // Boxed: these have by far the most flags.
@@ -108,5 +161,29 @@ mod tests {
     #[test]
     fn the_commands_are_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// What the short description takes, it takes as the whole one does; the rest it leaves alone.
+    #[cfg(feature = "pack")]
+    #[test]
+    fn a_plain_call_means_the_same_by_the_short_description() {
+        for (line, is_plain) in [
+            ("plimsoll unpack a.zst", true),
+            ("plimsoll unpack -q --force -o out --range 1KiB..2KiB --limit 1GiB -j 2 a.zst", true),
+            ("plimsoll pack --memory-limit 1GiB --no-gpu -f gzip -l 9 a b", true),
+            ("plimsoll pack --method staged --stage match=cpu --filter delta:u16 --stats -c -", true),
+            ("plimsoll pack --help", false),
+            ("plimsoll pack -l x", false),
+            ("plimsoll unpack --no-such-flag", false),
+            ("plimsoll unpack --version", false),
+            ("plimsoll --no-gpu pack a", false),
+            ("plimsoll devices", false),
+            ("plimsoll", false),
+        ] {
+            let short = short::Cli::typed(line.split(' ').map(Into::into)).map(|typed| format!("{typed:?}"));
+            let whole = Cli::try_parse_from(line.split(' ')).map(|typed| format!("{typed:?}"));
+            assert_eq!(short.is_some(), is_plain, "{line}");
+            assert!(short.is_none() || short == whole.ok(), "{line}");
+        }
     }
 }

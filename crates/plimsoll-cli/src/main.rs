@@ -19,8 +19,6 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Cli, Command};
 #[cfg(feature = "array")]
 use commands::array;
@@ -37,7 +35,7 @@ use commands::share;
 use commands::{bench, completions, devices, profile, sim};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::typed();
     allocator::prepare(&cli.machine);
     drivers::prepare(&cli.machine);
     plimsoll::book::on_warning(|warning| {

@@ -9,6 +9,7 @@ use plimsoll_runtime::telemetry::{TraceHandle, TraceWriter};
 use crate::stop::{Ended, Stop};
 
 /// A trace being written, or none.
+#[derive(Default)]
 #[must_use = "a trace is whole only after `finish`"]
 pub(crate) struct Trace(Option<TraceHandle>);
 

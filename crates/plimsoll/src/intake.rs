@@ -65,7 +65,7 @@ impl<T: Send + 'static, E: Send + 'static> Intake<T, E> {
 }
 
 /// The next item, whatever panics on the way.
-fn pull<T, E>(items: &mut dyn Iterator<Item = Result<T, E>>) -> Given<T, E> {
+pub(crate) fn pull<T, E>(items: &mut dyn Iterator<Item = Result<T, E>>) -> Given<T, E> {
     match catch_unwind(AssertUnwindSafe(|| items.next())) {
         Ok(given) => given.map(|item| item.map_err(Broken::Failed)),
         Err(panic) => Some(Err(Broken::Panicked(message(&*panic)))),
@@ -154,7 +154,8 @@ impl<T, E> Drop for Intake<T, E> {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+/// What a panic says.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }

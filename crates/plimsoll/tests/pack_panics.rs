@@ -5,7 +5,9 @@ use std::io::Cursor;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use plimsoll::pack::{Format, Method, PackError, PackOptions, PackWatch, Packer, PackerOptions, UnpackOptions};
+use plimsoll::pack::{
+    Format, Method, PackError, PackOptions, PackWatch, Packer, PackerOptions, SmallPacker, UnpackOptions,
+};
 use plimsoll::{Bytes, Orchestrator};
 use plimsoll_blocks::faults::{STAGES, panic_in};
 
@@ -49,6 +51,16 @@ fn pack(threads: usize, stage: &str, output: &mut Vec<u8>) -> Result<(), PackErr
     packer(threads).pack(Cursor::new(raw()), output, &recipe, &PackWatch::default()).map(|_| ())
 }
 
+/// The same on this thread alone.
+fn small(stage: &str, packed: &[u8], output: &mut Vec<u8>) -> Result<(), PackError> {
+    let (packer, watch) = (SmallPacker::default(), PackWatch::default());
+    let recipe = options(stage).recipe(None).expect("options that can be meant");
+    match stage {
+        "unpack" | "unpack-part" => packer.unpack(packed, output, &UnpackOptions::default(), &watch).map(|_| ()),
+        _ => packer.pack(&raw()[..], output, &recipe, &watch).map(|_| ()),
+    }
+}
+
 fn unpack(threads: usize, packed: Vec<u8>, output: &mut Vec<u8>) -> Result<(), PackError> {
     let (options, watch) = (UnpackOptions::default(), PackWatch::default());
     packer(threads).unpack(Cursor::new(packed), output, &options, &watch).map(|_| ())
@@ -88,6 +100,15 @@ fn a_panic_in_any_stage_ends_it_with_that_cause() {
             let told = std::error::Error::source(&ended).map_or_else(|| ended.to_string(), ToString::to_string);
             assert!(told.contains(&format!("the stage '{stage}' panics on purpose")), "{threads} threads: {told}");
             assert!(whole.starts_with(&output) && output.len() < whole.len(), "{stage} on {threads} threads");
+        }
+        if ["pack", "unpack", "unpack-part"].contains(&stage) {
+            panic_in(Some((stage, RUNS_BEFORE)));
+            let mut output = Vec::new();
+            let ended = small(stage, input, &mut output);
+            panic_in(None);
+            let told = ended.expect_err(stage).to_string();
+            assert!(told.contains(&format!("the stage '{stage}' panics on purpose")), "on this thread: {told}");
+            assert!(whole.starts_with(&output) && output.len() < whole.len(), "{stage} on this thread");
         }
     }
 }

@@ -19,9 +19,9 @@ mod unpack;
 pub use code::{CodeFrameWork, CodeMemberWork};
 pub use filter::FilterWork;
 pub use find::{FindWork, Found};
-pub use pack::PackWork;
-pub use stream::{PartWork, SMALL_WINDOW, Unpacked};
-pub use unpack::UnpackWork;
+pub use pack::{BlockPacker, PackWork};
+pub use stream::{PartUnpacker, PartWork, SMALL_WINDOW, Unpacked};
+pub use unpack::{UnpackWork, Unpacker};
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! A block in one library call: filter, match finding and coding fused into one rung on the CPU.
-//! Invariant: a packed block depends on its own bytes and the recipe, never on what its session packed before.
+//! A block in one library call: filter, match finding and coding fused into one rung on the CPU, or by whoever has a
+//! [`BlockPacker`].
+//! Invariant: a packed block depends on its own bytes and the recipe, never on what was packed before it.
 
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
@@ -65,15 +66,23 @@ impl Workload for PackWork {
     }
 
     fn open(&self, _: &Rung, _: &Block, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
-        let packer = match self.recipe.format {
-            Format::Zstd => FramePacker::new(&self.recipe).map(Packer::Frames),
-            Format::Gzip => MemberPacker::like_zlib(self.recipe.level).map(Packer::Members),
-            Format::Bgzf => MemberPacker::new(self.recipe.level).map(Packer::Members),
-        };
-        let packer = packer.map_err(Fault::work)?;
         let recipe = Recipe { filter: self.recipe.filter.filter(|_| !self.is_filtered), ..self.recipe };
-        Ok(Box::new(PackSession { recipe, pool: self.pool.clone(), packer }))
+        let packer = BlockPacker::new(&recipe, &self.pool).map_err(Fault::work)?;
+        Ok(Box::new(packer))
     }
+}
+
+impl Session<PackWork> for BlockPacker {
+    fn run(&mut self, block: &Block, _: &mut Context<'_, PackWork>) -> Result<Packed, Fault> {
+        self.pack(&block.bytes).map_err(Fault::work)
+    }
+}
+
+/// Packs blocks by the format's library, whatever the method of the recipe.
+pub struct BlockPacker {
+    recipe: Recipe,
+    pool: Pool,
+    packer: Packer,
 }
 
 enum Packer {
@@ -81,25 +90,35 @@ enum Packer {
     Members(MemberPacker),
 }
 
-struct PackSession {
-    recipe: Recipe,
-    pool: Pool,
-    packer: Packer,
-}
+impl BlockPacker {
+    /// Packs as the recipe says, filter included, into buffers of this pool.
+    ///
+    /// # Errors
+    /// What the library says, if it cannot be opened.
+    pub fn new(recipe: &Recipe, pool: &Pool) -> Result<Self, String> {
+        let packer = match recipe.format {
+            Format::Zstd => Packer::Frames(FramePacker::new(recipe)?),
+            Format::Gzip => Packer::Members(MemberPacker::like_zlib(recipe.level)?),
+            Format::Bgzf => Packer::Members(MemberPacker::new(recipe.level)?),
+        };
+        Ok(Self { recipe: *recipe, pool: pool.clone(), packer })
+    }
 
-impl Session<PackWork> for PackSession {
-    fn run(&mut self, block: &Block, _: &mut Context<'_, PackWork>) -> Result<Packed, Fault> {
+    /// Packs a block.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn pack(&mut self, block: &[u8]) -> Result<Packed, String> {
         faults::point("pack");
-        let filtered = self.recipe.filter.map(|filter| filter.apply(&block.bytes));
-        let raw: &[u8] = filtered.as_deref().unwrap_or(&block.bytes);
+        let filtered = self.recipe.filter.map(|filter| filter.apply(block));
+        let raw: &[u8] = filtered.as_deref().unwrap_or(block);
         let mut bytes = self.pool.take(zstd_safe::compress_bound(raw.len()) + 256);
         let (into, mut members) = (bytes.vec_mut(), Vec::new());
         match (&mut self.packer, self.recipe.format) {
             (Packer::Frames(packer), _) => packer.pack(raw, into),
             (Packer::Members(packer), Format::Bgzf) => packer.bgzf(raw, into, &mut members),
             (Packer::Members(packer), _) => packer.ours(raw, into),
-        }
-        .map_err(Fault::work)?;
+        }?;
         Ok(Packed { bytes, raw: raw.len(), members })
     }
 }

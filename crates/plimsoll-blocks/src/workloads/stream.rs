@@ -1,4 +1,5 @@
-//! A frame or members that have no end in sight, part by part: the tasks of a held session on the CPU.
+//! A frame or members that have no end in sight, part by part: the tasks of a held session on the CPU, or calls of a
+//! [`PartUnpacker`].
 //! Never gives more than [`ROOM`] at once, however much a part unpacks to: what is left is given by the tasks after it.
 //! Invariant: parts are unpacked in the order in which they were handed in.
 
@@ -71,37 +72,46 @@ impl Workload for PartWork {
     }
 
     fn open(&self, _: &Rung, _: &Self::Input, _: &mut dyn Backend) -> Result<Box<dyn Session<Self>>, Fault> {
-        let frames = FrameUnpacker::new().map_err(Fault::work)?;
-        Ok(Box::new(PartSession { pool: self.pool.clone(), frames, members: None, waiting: VecDeque::new(), read: 0 }))
+        Ok(Box::new(PartUnpacker::new(&self.pool)))
     }
 }
 
-struct PartSession {
+impl Session<PartWork> for PartUnpacker {
+    fn run(&mut self, part: &Mutex<Option<Part>>, _: &mut Context<'_, PartWork>) -> Result<Unpacked, Fault> {
+        let taken = part.lock().map_err(|_| Fault::work("a part was lost to a panic"))?.take();
+        self.unpack(taken).map_err(Fault::work)
+    }
+}
+
+/// Unpacks the parts of one frame, or of one run of members.
+pub struct PartUnpacker {
     pool: Pool,
-    frames: FrameUnpacker,
+    frames: Option<FrameUnpacker>,
     members: Option<MemberStream>,
     waiting: VecDeque<Part>,
     /// How far the first of them was read.
     read: usize,
 }
 
-impl Session<PartWork> for PartSession {
-    fn run(&mut self, part: &Mutex<Option<Part>>, _: &mut Context<'_, PartWork>) -> Result<Unpacked, Fault> {
-        faults::point("unpack-part");
-        let taken = part.lock().map_err(|_| Fault::work("a part was lost to a panic"))?.take();
-        self.waiting.extend(taken);
-        self.unpack().map_err(Fault::work)
+impl PartUnpacker {
+    /// Unpacks into buffers of this pool.
+    pub fn new(pool: &Pool) -> Self {
+        Self { pool: pool.clone(), frames: None, members: None, waiting: VecDeque::new(), read: 0 }
     }
-}
 
-impl PartSession {
-    fn unpack(&mut self) -> Result<Unpacked, UnpackError> {
+    /// What the parts give that were handed in until now; none is handed in to go on with those that are there.
+    ///
+    /// # Errors
+    /// [`UnpackError`] with its place in the file.
+    pub fn unpack(&mut self, part: Option<Part>) -> Result<Unpacked, UnpackError> {
+        faults::point("unpack-part");
+        self.waiting.extend(part);
         let mut bytes = self.pool.take(ROOM);
         let into = bytes.vec_mut();
         while let Some(part) = self.waiting.front() {
             let (rest, at) = (&part.bytes[self.read..], part.at + self.read as u64);
             let (read, ended) = match part.kind {
-                PartKind::Zstd => self.frames.part(rest, at, ROOM, into)?,
+                PartKind::Zstd => FrameUnpacker::opened(&mut self.frames, at)?.part(rest, at, ROOM, into)?,
                 PartKind::Gzip => {
                     let members = self.members.get_or_insert_with(|| MemberStream::new(at));
                     (members.feed(rest, ROOM, into)?, false)

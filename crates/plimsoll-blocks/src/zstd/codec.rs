@@ -1,9 +1,10 @@
 //! The library's contexts: whole frames in one call, and parts of a frame one after the other.
 //! Never decodes more than it was given room for.
 
-use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
+use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 use zstd_sys::ZSTD_ErrorCode;
 
+use crate::early::Filler;
 use crate::error::{DamageError, UnpackError};
 use crate::options::Recipe;
 
@@ -53,7 +54,18 @@ pub(crate) struct FrameUnpacker {
 }
 
 impl FrameUnpacker {
-    pub(crate) fn new() -> Result<Self, String> {
+    /// The one that is there, or a new one for the frame that begins here.
+    pub(crate) fn opened(place: &mut Option<Self>, at: u64) -> Result<&mut Self, UnpackError> {
+        match place {
+            Some(opened) => Ok(opened),
+            None => {
+                let opened = Self::new().map_err(|needs| UnpackError::Unsupported { at, needs })?;
+                Ok(place.insert(opened))
+            }
+        }
+    }
+
+    fn new() -> Result<Self, String> {
         let mut context = DCtx::try_create().ok_or("no memory for a zstd context")?;
         context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX)).map_err(name)?;
         Ok(Self { context })
@@ -64,6 +76,35 @@ impl FrameUnpacker {
         into.clear();
         into.reserve(room);
         self.context.decompress(into, frame).map(drop).map_err(|code| damage(at, code))
+    }
+
+    /// Begins with a frame that is unpacked in place, whatever became of the one before.
+    pub(crate) fn begin_in_place(&mut self, at: u64) -> Result<(), UnpackError> {
+        let begun = self.context.reset(ResetDirective::SessionOnly);
+        let begun = begun.and_then(|_| self.context.set_parameter(DParameter::StableOutBuffer(true)));
+        begun.map(drop).map_err(|code| damage(at, code))
+    }
+
+    /// Goes on with a frame in place: what it gives lies where it refers back to, and is not copied. All of `part` is read
+    /// unless the frame ends before. Gives how many bytes were read, and whether it has ended.
+    pub(crate) fn in_place(
+        &mut self,
+        part: &[u8],
+        at: u64,
+        into: &mut Filler<'_>,
+    ) -> Result<(usize, bool), UnpackError> {
+        let mut input = InBuffer::around(part);
+        loop {
+            let (read, filled) = (input.pos(), into.filled());
+            let mut output = OutBuffer::around_pos(into, filled);
+            let left = self.context.decompress_stream(&mut output, &mut input).map_err(|code| damage(at, code))?;
+            if left == 0 {
+                return Ok((input.pos(), true));
+            }
+            if input.pos() == part.len() || (read, filled) == (input.pos(), into.filled()) {
+                return Ok((input.pos(), false));
+            }
+        }
     }
 
     /// Goes on with a frame: reads from `part`, appends at most until `into` has `room` bytes. Gives how many were read, and

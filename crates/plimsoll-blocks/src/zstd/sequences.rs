@@ -1,5 +1,5 @@
 //! Zstd frames from sequences that somebody else found: the library's sequence interface, behind a safe type.
-//! The only unsafe code of the crate. Invariant: the library validates every sequence before it believes it.
+//! Invariant: the library validates every sequence before it believes it.
 
 #![expect(
     unsafe_code,

@@ -32,6 +32,17 @@ pub enum PackError {
         #[source]
         failure: RunError,
     },
+    /// A block could not be done on the caller's thread.
+    #[error("block {number} failed: {reason}")]
+    BlockHere {
+        /// Which one, from 0.
+        number: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The recipe is of stages, and there is no scheduler to run them.
+    #[error("the staged method needs a scheduler; pack it by a `Packer`")]
+    NeedsScheduler,
     /// A block was not taken in.
     #[error("block {number} was not taken in: {reason}")]
     Refused {

@@ -10,6 +10,7 @@
 //! | `blocks.rs` | input as blocks |
 //! | `stages.rs` | the stages of a recipe as a pipeline |
 //! | `packing.rs` | blocks under way: the bounded window, input order, the end |
+//! | `small.rs` | small files, on the caller's thread alone |
 //! | `unpacking.rs` | pieces under way, whole ones side by side and parts in order |
 //! | `watch.rs` | how far it is, for another thread to show |
 
@@ -17,6 +18,7 @@ mod blocks;
 mod error;
 mod packer;
 mod packing;
+mod small;
 mod stages;
 mod unpacking;
 mod watch;
@@ -25,6 +27,7 @@ pub use error::PackError;
 pub use packer::{PackSummary, Packer, PackerOptions, UnpackOptions};
 pub use plimsoll_blocks::filter::{Filter, ParseFilterError};
 pub use plimsoll_blocks::{DamageError, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
+pub use small::SmallPacker;
 pub use stages::Stages;
 
 pub use crate::stage_choice::StageChoice;

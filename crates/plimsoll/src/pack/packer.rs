@@ -51,14 +51,17 @@ pub struct PackerOptions {
 }
 
 /// What is wanted of unpacking.
-#[derive(Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default)]
 pub struct UnpackOptions {
     /// Unpacked bytes at the most; more is an error.
     pub limit: Option<Bytes>,
+    /// What is written is thrown away if it ends with an error, as a file is that has no name yet: then a frame need not be
+    /// held until its checksum was right, and is written while it is unpacked.
+    pub is_draft: bool,
 }
 
 /// What became of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackSummary {
     /// Bytes that are not packed.
@@ -103,7 +106,7 @@ impl Packer {
     ///
     /// # Errors
     /// [`PackError`]. What was written until then is right, unless it is of a gzip member of another program or of a frame of
-    /// more than 48 MiB: those are written as they come, and their only checksum stands at their end.
+    /// more than 48 MiB, or the output is a draft: those are written as they come, and their only checksum stands at their end.
     pub fn unpack(
         &self,
         input: impl Read + Send + 'static,
@@ -111,7 +114,7 @@ impl Packer {
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        let wanted = Wanted { limit: options.limit, skip: 0, take: u64::MAX };
+        let wanted = Wanted { skip: 0, take: u64::MAX, options: *options };
         self.unpack_pieces(Scanner::new(input, &self.pool), wanted, output, watch)
     }
 
@@ -129,7 +132,7 @@ impl Packer {
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
         let plan = RangePlan::new(&mut input, range)?;
-        let wanted = Wanted { limit: options.limit, skip: plan.skip, take: plan.take };
+        let wanted = Wanted { skip: plan.skip, take: plan.take, options: *options };
         let scanner = plan.scanner(input, &self.pool)?;
         self.unpack_pieces(scanner, wanted, output, watch)
     }

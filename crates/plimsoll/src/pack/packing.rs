@@ -48,36 +48,53 @@ pub(super) fn pack(
         last: None,
         watch,
     };
-    let mut file = File { assembler: Assembler::new(*recipe), output, written: 0, watch };
-    let beginning = file.assembler.beginning();
-    file.write(&beginning, 0)?;
-    let mut summary = PackSummary { raw: 0, packed: 0, blocks: 0, retries: 0, index: None };
+    let mut file = File::begin(recipe, output, watch)?;
     while let Some(done) = packing.next() {
         let (block, retries) = done?;
-        file.assembler.add(&block);
-        file.write(&block.bytes, block.raw as u64)?;
-        summary.raw += block.raw as u64;
-        summary.blocks += 1;
-        summary.retries += retries;
+        file.add(&block, retries)?;
     }
-    let end = file.assembler.end(summary.blocks == 0).map_err(PackError::End)?;
-    file.write(&end, 0)?;
-    file.output.flush().map_err(PackError::Output)?;
-    (summary.packed, summary.index) = (file.written, file.assembler.index());
-    Ok(summary)
+    file.end()
 }
 
-struct File<'a> {
+/// The packed file as it is written, block by block.
+pub(super) struct File<'a> {
     assembler: Assembler,
     output: &'a mut dyn Write,
-    written: u64,
     watch: &'a PackWatch,
+    summary: PackSummary,
 }
 
-impl File<'_> {
+impl<'a> File<'a> {
+    /// Writes what comes before the first block.
+    pub(super) fn begin(recipe: &Recipe, output: &'a mut dyn Write, watch: &'a PackWatch) -> Result<Self, PackError> {
+        let mut file = Self { assembler: Assembler::new(*recipe), output, watch, summary: PackSummary::default() };
+        let beginning = file.assembler.beginning();
+        file.write(&beginning, 0)?;
+        Ok(file)
+    }
+
+    /// Writes the next block, which was tried so often in vain.
+    pub(super) fn add(&mut self, block: &Packed, retries: u64) -> Result<(), PackError> {
+        self.assembler.add(block);
+        self.write(&block.bytes, block.raw as u64)?;
+        self.summary.blocks += 1;
+        self.summary.retries += retries;
+        Ok(())
+    }
+
+    /// Writes what comes after the last block.
+    pub(super) fn end(mut self) -> Result<PackSummary, PackError> {
+        let end = self.assembler.end(self.summary.blocks == 0).map_err(PackError::End)?;
+        self.write(&end, 0)?;
+        self.output.flush().map_err(PackError::Output)?;
+        self.summary.index = self.assembler.index();
+        Ok(self.summary)
+    }
+
     fn write(&mut self, bytes: &[u8], raw: u64) -> Result<(), PackError> {
         self.output.write_all(bytes).map_err(PackError::Output)?;
-        self.written += bytes.len() as u64;
+        self.summary.packed += bytes.len() as u64;
+        self.summary.raw += raw;
         self.watch.add(raw, bytes.len() as u64);
         Ok(())
     }

@@ -1,24 +1,24 @@
 //! Pieces under way: whole ones are unpacked side by side, parts of one frame one after the other, all written in order.
-//! Never holds more than the window. Invariant: what is written of whole pieces is a prefix of the unpacked file (parts are
-//! written before the checksum at their end is known); an error comes once, last, and is that of the first place in the
-//! file that has one.
+//! Never holds more than the window. Invariant: what is written of whole pieces is a prefix of the unpacked file (parts, and
+//! frames of a draft, are written before the checksum at their end is known); an error comes once, last, and is that of the
+//! first place in the file that has one.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io::Write;
 use std::pin::Pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use plimsoll_blocks::UnpackError;
+use plimsoll_blocks::early::{Early, EarlyBytes};
 use plimsoll_blocks::pool::{Pool, PooledBytes};
 use plimsoll_blocks::scan::{Part, Piece, Whole};
 use plimsoll_blocks::workloads::{PartWork, SMALL_WINDOW, UnpackWork, Unpacked};
-use plimsoll_core::Bytes;
 use plimsoll_runtime::{Held, Orchestrator, Registered, RunError, SubmitError, Task, Ticket};
 
 use super::error::PackError;
-use super::packer::{BYTES_MAX, PackSummary, items_max};
+use super::packer::{BYTES_MAX, PackSummary, UnpackOptions, items_max};
 use super::watch::PackWatch;
 use crate::intake::{Broken, Intake};
 
@@ -28,9 +28,9 @@ const PARTS_MAX: usize = 3;
 /// Which of the unpacked bytes are wanted.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Wanted {
-    pub(super) limit: Option<Bytes>,
     pub(super) skip: u64,
     pub(super) take: u64,
+    pub(super) options: UnpackOptions,
 }
 
 /// Unpacks pieces.
@@ -55,24 +55,62 @@ pub(super) fn unpack(
         items: items_max(orchestrator),
         submitted: 0,
         last: None,
+        is_draft: wanted.options.is_draft,
         watch,
     };
-    let mut window = Window { wanted, given: 0 };
-    let mut summary = PackSummary { raw: 0, packed: 0, blocks: 0, retries: 0, index: None };
-    while !window.is_over()
+    let mut delivery = Delivery::new(wanted, output, watch);
+    while !delivery.is_over()
         && let Some(done) = unpacking.next()
     {
-        let done = done?;
-        let part = window.cut(&done.bytes)?;
-        output.write_all(part).map_err(PackError::Output)?;
-        watch.add(part.len() as u64, done.packed);
-        summary.raw += part.len() as u64;
-        summary.packed += done.packed;
-        summary.blocks += 1;
-        summary.retries += done.retries;
+        match done? {
+            Delivered::Some(bytes) => delivery.write(&bytes)?,
+            Delivered::Last { bytes, packed, retries } => delivery.add(&bytes, packed, retries)?,
+        }
     }
-    output.flush().map_err(PackError::Output)?;
-    Ok(summary)
+    delivery.end()
+}
+
+/// The unpacked file as it is written, piece by piece.
+pub(super) struct Delivery<'a> {
+    window: Window,
+    output: &'a mut dyn Write,
+    watch: &'a PackWatch,
+    summary: PackSummary,
+}
+
+impl<'a> Delivery<'a> {
+    pub(super) fn new(wanted: Wanted, output: &'a mut dyn Write, watch: &'a PackWatch) -> Self {
+        Self { window: Window { wanted, given: 0 }, output, watch, summary: PackSummary::default() }
+    }
+
+    /// Whether all that is wanted was written.
+    pub(super) fn is_over(&self) -> bool {
+        self.window.is_over()
+    }
+
+    /// Writes what is wanted of the next bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), PackError> {
+        let part = self.window.cut(bytes)?;
+        self.output.write_all(part).map_err(PackError::Output)?;
+        self.watch.add(part.len() as u64, 0);
+        self.summary.raw += part.len() as u64;
+        Ok(())
+    }
+
+    /// The same, with which a piece ends.
+    pub(super) fn add(&mut self, bytes: &[u8], packed: u64, retries: u64) -> Result<(), PackError> {
+        self.write(bytes)?;
+        self.watch.add(0, packed);
+        self.summary.packed += packed;
+        self.summary.blocks += 1;
+        self.summary.retries += retries;
+        Ok(())
+    }
+
+    pub(super) fn end(self) -> Result<PackSummary, PackError> {
+        self.output.flush().map_err(PackError::Output)?;
+        Ok(self.summary)
+    }
 }
 
 /// Cuts what is wanted out of what comes.
@@ -93,7 +131,7 @@ impl Window {
         let left = self.wanted.take - self.given;
         let part = &rest[..(rest.len() as u64).min(left) as usize];
         self.given += part.len() as u64;
-        match self.wanted.limit {
+        match self.wanted.options.limit {
             Some(limit) if self.given > limit.0 => Err(UnpackError::OverLimit { limit }.into()),
             _ => Ok(part),
         }
@@ -101,10 +139,11 @@ impl Window {
 }
 
 /// What came of a piece.
-struct Delivered {
-    bytes: PooledBytes,
-    packed: u64,
-    retries: u64,
+enum Delivered {
+    /// Some of its bytes.
+    Some(EarlyBytes),
+    /// All of them, or the last.
+    Last { bytes: PooledBytes, packed: u64, retries: u64 },
 }
 
 struct UnderWay {
@@ -113,6 +152,35 @@ struct UnderWay {
     /// Bytes that it counts for.
     size: u64,
     ticket: Waiting,
+    /// Its bytes as they come, if they do before it is done.
+    early: Option<Arc<Early>>,
+    /// How its task ended.
+    ended: Option<Result<Given, RunError>>,
+}
+
+impl UnderWay {
+    /// Its next bytes, or how it ended once all that came before were taken.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<EarlyBytes, Result<Given, RunError>>> {
+        if let Poll::Ready(bytes) = self.poll_early(context) {
+            return Poll::Ready(Ok(bytes));
+        }
+        let ended = match self.ended.take() {
+            Some(ended) => ended,
+            None => ready!(self.ticket.poll(context)),
+        };
+        // Some may have come between the two looks.
+        match self.poll_early(context) {
+            Poll::Ready(bytes) => {
+                self.ended = Some(ended);
+                Poll::Ready(Ok(bytes))
+            }
+            Poll::Pending => Poll::Ready(Err(ended)),
+        }
+    }
+
+    fn poll_early(&self, context: &Context<'_>) -> Poll<EarlyBytes> {
+        self.early.as_ref().map_or(Poll::Pending, |early| early.poll(context))
+    }
 }
 
 enum Waiting {
@@ -171,6 +239,8 @@ struct Unpacking<'a> {
     submitted: u64,
     /// What ends it once all pieces before it are delivered.
     last: Option<PackError>,
+    /// Frames may be written before they are whole.
+    is_draft: bool,
     watch: &'a PackWatch,
 }
 
@@ -191,7 +261,10 @@ impl Unpacking<'_> {
             }
             return Poll::Ready(self.last.take().map(Err));
         };
-        let ended = ready!(first.ticket.poll(context));
+        let ended = match ready!(first.poll(context)) {
+            Ok(bytes) => return Poll::Ready(Some(Ok(Delivered::Some(bytes)))),
+            Err(ended) => ended,
+        };
         let Some(first) = self.under_way.pop_front() else { return Poll::Pending };
         self.bytes -= first.size;
         let delivered = ended.map_err(|failure| PackError::of_block(first.number, failure)).map(|given| {
@@ -199,7 +272,7 @@ impl Unpacking<'_> {
                 stream.under_way -= 1;
                 stream.has_more = given.has_more;
             }
-            Delivered { bytes: given.bytes, packed: first.packed, retries: given.retries }
+            Delivered::Last { bytes: given.bytes, packed: first.packed, retries: given.retries }
         });
         Poll::Ready(Some(delivered))
     }
@@ -265,12 +338,13 @@ impl Unpacking<'_> {
         }
     }
 
-    fn submit_whole(&mut self, whole: Whole) -> Result<(), PackError> {
+    fn submit_whole(&mut self, mut whole: Whole) -> Result<(), PackError> {
+        let early = self.is_draft.then(|| whole.come_early()).flatten();
         let (packed, size) = (whole.packed() as u64, (whole.packed() + whole.raw_max()) as u64);
         let number = self.submitted;
         let ticket = self.orchestrator.submit(&self.whole, Task::new(whole));
         let ticket = ticket.map_err(|SubmitError { reason, .. }| PackError::Refused { number, reason })?;
-        self.push(Waiting::Whole(ticket), packed, size);
+        self.push(Waiting::Whole(ticket), early, packed, size);
         Ok(())
     }
 
@@ -291,12 +365,12 @@ impl Unpacking<'_> {
         let ticket = stream.held.submit(Task::new(Mutex::new(part)));
         let ticket = ticket.map_err(|SubmitError { reason, .. }| PackError::Refused { number, reason })?;
         stream.under_way += 1;
-        self.push(Waiting::Part(ticket), packed, packed);
+        self.push(Waiting::Part(ticket), None, packed, packed);
         Ok(())
     }
 
-    fn push(&mut self, ticket: Waiting, packed: u64, size: u64) {
-        self.under_way.push_back(UnderWay { number: self.submitted, packed, size, ticket });
+    fn push(&mut self, ticket: Waiting, early: Option<Arc<Early>>, packed: u64, size: u64) {
+        self.under_way.push_back(UnderWay { number: self.submitted, packed, size, ticket, early, ended: None });
         self.submitted += 1;
         self.bytes += size;
     }

@@ -2,9 +2,11 @@
 
 mod damage;
 mod data;
+mod drafts;
 mod ends;
 mod pressure;
 mod ranges;
 mod round_trips;
+mod small;
 mod stages;
 mod streams;

@@ -64,7 +64,7 @@ fn pack_one(
     let watch = PackWatch::stopped_by(sign);
     let progress = follow(&args.common, &watch, source.length(), place);
     let (begun, metadata) = (Instant::now(), source.metadata());
-    let done = crew.packer().pack(source.into_file(), &mut target, recipe, &watch);
+    let done = crew.pack(source.into_file(), &mut target, recipe, &watch);
     drop(progress);
     let summary = done.map_err(|error| failed(place, error))?;
     if args.index {
@@ -102,7 +102,8 @@ fn unpack_one(
     let watch = PackWatch::stopped_by(sign);
     let progress = follow(&args.common, &watch, None, place);
     let (begun, metadata) = (Instant::now(), source.metadata());
-    let done = through(crew, source, &mut target, args.range.as_ref(), args.limit, &watch);
+    let options = UnpackOptions { limit: args.limit, is_draft: target.is_draft() };
+    let done = through(crew, source, &mut target, args.range.as_ref(), &options, &watch);
     drop(progress);
     let summary = done.map_err(|error| failed(place, error))?;
     let shown = Report::unpacking(place, target.name(), &summary, begun.elapsed(), crew);
@@ -116,14 +117,10 @@ fn through(
     source: Source,
     output: &mut dyn Write,
     range: Option<&RangeArg>,
-    limit: Option<plimsoll::Bytes>,
+    options: &UnpackOptions,
     watch: &PackWatch,
 ) -> Result<PackSummary, PackError> {
-    let options = UnpackOptions { limit };
-    match range {
-        Some(range) => crew.packer().unpack_range(source.into_file(), output, &range.0, &options, watch),
-        None => crew.packer().unpack(source.into_file(), output, &options, watch),
-    }
+    crew.unpack(source.into_file(), output, range.map(|range| &range.0), options, watch)
 }
 
 /// Ctrl-C ends it in order. What is over in a moment needs no thread for that.
@@ -139,7 +136,8 @@ fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<pli
     let watch = PackWatch::default();
     let progress = follow(common, &watch, None, place);
     let begun = Instant::now();
-    let done = through(&crew, source, &mut io::sink(), None, limit, &watch);
+    let options = UnpackOptions { limit, is_draft: true };
+    let done = through(&crew, source, &mut io::sink(), None, &options, &watch);
     drop(progress);
     let summary = done.map_err(|error| failed(place, error))?;
     Report::unpacking(place, None, &summary, begun.elapsed(), &crew).print(common)?;

@@ -182,8 +182,10 @@ impl Report {
 }
 
 fn counted(crew: &Crew, seconds: f64) -> (Option<Times>, Vec<RungFields>) {
-    let Some((snapshot, names)) = crew.counted() else { return (None, Vec::new()) };
-    let lock = crew.packer().orchestrator().lock_times();
+    let (Some((snapshot, names)), Some(orchestrator)) = (crew.counted(), crew.orchestrator()) else {
+        return (None, Vec::new());
+    };
+    let lock = orchestrator.lock_times();
     let administration_seconds = lock.mean().unwrap_or_default().as_secs_f64() * lock.taken as f64;
     let times = crew.times(&Frame { slots: crew.slots().max(1), elapsed_seconds: seconds, administration_seconds });
     let ms = |span: Option<Nanos>| span.map(|span| span.as_secs_f64() * 1e3);

@@ -50,6 +50,11 @@ impl Target {
         Ok(Self { file, names: Some((draft, path.to_owned())), force, length: 0, ends_in_hole: false })
     }
 
+    /// Whether it goes if the work does not get to its end.
+    pub(super) fn is_draft(&self) -> bool {
+        self.names.is_some()
+    }
+
     /// Its name, if it is a file.
     pub(super) fn name(&self) -> Option<&Path> {
         self.names.as_ref().map(|(_, name)| name.as_path())
