@@ -153,6 +153,7 @@ impl Seat {
         allotment: Option<Bytes>,
         wanted: Option<(Bytes, Priority)>,
     ) -> Standing {
+        self.not_after(now);
         self.want_since = wanted.map(|_| self.want_since.unwrap_or(now));
         let wanted = wanted.zip(self.want_since).map(|((bytes, priority), since)| Want { bytes, priority, since });
         let is_idle = seen.urgency.is_none() && wanted.is_none();
@@ -167,6 +168,15 @@ impl Seat {
             is_over: self.over_since.is_some_and(|since| now.since(since) >= OVER_FOR),
             ..seen
         }
+    }
+
+    /// The clock that all share may have been set back: what would lie ahead is taken to be now. Otherwise a turn would last,
+    /// and what was held be kept, until the clock is where it was.
+    fn not_after(&mut self, now: Moment) {
+        for since in [&mut self.turn_since, &mut self.over_since, &mut self.idle_since, &mut self.want_since] {
+            *since = since.map(|since| since.min(now));
+        }
+        self.held.iter_mut().for_each(|(at, _)| *at = now.min(*at));
     }
 
     /// Whether more is wanted than there is.
@@ -364,6 +374,26 @@ mod tests {
         assert_eq!(in_use(Nanos(SETTLE.0 / 2 * 3), 60), 40);
         assert_eq!(in_use(Nanos(SETTLE.0 * 2), 60), 60, "less was held longer ago than that");
         assert_eq!(in_use(Nanos(SETTLE.0 * 5), 20), 20, "the least since the last look, which was long ago");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_keeps_nobody_waiting() {
+        let mut seat = Seat::default();
+        let idle = Standing { urgency: None, ours: Bytes(50), least: Bytes(50), ..me(100) };
+        let wants = Some((Bytes(70), Priority::Normal));
+        seat.stand(NOW, idle, None, None);
+        seat.heed(NOW, &Verdict { is_raised: true, is_over: true, ..Verdict::default() });
+        let back = Moment(NOW.0 / 2);
+        let standing = seat.stand(back, me(100), None, wants);
+        assert_eq!(standing.turn_since, back, "its turn is over in due time");
+        assert_eq!(standing.wanted.map(|want| want.since), Some(back));
+        let earlier = Moment(back.0 / 2);
+        assert_eq!(seat.stand(earlier, me(100), None, wants).wanted.map(|want| want.since), Some(earlier));
+        let later = earlier + REST_AFTER.max(OVER_FOR).max(SETTLE);
+        seat.stand(earlier, idle, None, None);
+        let standing = seat.stand(later, idle, None, None);
+        assert!(standing.is_over && standing.rests, "{standing:?}");
+        assert!(seat.held.len() <= 3, "{:?}", seat.held);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub(crate) fn play(folder: &Path, kind: &str, orders: &str) {
         "empty" => fake.state().models.clear(),
         "yes-without-freeing" => fake.state().on_step = Some(Fault::YesWithoutFreeing),
         "wrong-json" => fake.state().on_ask = Some(Fault::WrongJson),
+        "busy" => fake.state().busy = 3,
         "well" => {}
         other => panic!("no such order: {other}"),
     }

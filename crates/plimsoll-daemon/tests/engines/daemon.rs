@@ -203,6 +203,15 @@ fn an_engine_that_lies_is_said_to_and_nobody_is_promised_what_it_still_holds() {
     assert!(state.devices[0].promised <= state.devices[0].line, "{state:#?}");
 }
 
+/// The core hears what an engine has under way, so that it asks for its memory between items and not in the middle.
+#[test]
+fn what_an_engine_has_under_way_is_told_to_whoever_may_recall_it() {
+    let folder = Daemon::folder();
+    let engine = Engine::start(EngineKind::Comfyui, "busy", folder.path());
+    let daemon = Daemon::start(folder, vec![config(EngineKind::Comfyui, &engine)], Vec::new());
+    until("its items", &daemon, || daemon.engines().pop().filter(|holder| holder.batch_items == 3));
+}
+
 /// An engine that its owner drives by commands: what its process holds is its lease as well.
 #[test]
 fn an_engine_of_commands_is_asked_back_too() {

@@ -221,7 +221,7 @@ fn standing(holder: &Holder) -> (String, Standing) {
     match (holder.sort, holder.phase) {
         (Sort::Stranger, _) => ("–".to_owned(), Standing::Aside),
         (Sort::Member, _) => ("by the book".to_owned(), Standing::Aside),
-        (_, Phase::Recalled) => (format!("{quality} asked back"), Standing::Asked),
+        (_, Phase::Recalled) => ("asked back".to_owned(), Standing::Asked),
         (_, Phase::Returning) => ("given back".to_owned(), Standing::Aside),
         (_, Phase::Held) if holder.pinned => (format!("{quality} pinned"), Standing::Well),
         (_, Phase::Held) => (quality, Standing::Well),
@@ -251,7 +251,8 @@ fn totals(holders: &[Holder]) -> String {
     counted.collect::<Vec<_>>().join("; ")
 }
 
-fn counted(count: usize, name: &str) -> String {
+/// `1 stranger`, `2 strangers`, `3 members of the book`.
+pub(super) fn counted(count: usize, name: &str) -> String {
     match (count, name.split_once(' ')) {
         (1, _) => format!("1 {name}"),
         (_, Some((first, rest))) => format!("{count} {first}s {rest}"),

@@ -7,6 +7,7 @@ use console::{measure_text_width, truncate_str};
 use plimsoll_daemon::wire::{DeviceState, Event, Holder, Phase, Sort, State, Step, Urgency, Waiting};
 
 use super::super::told::time;
+use super::super::who::counted;
 use crate::output::{clean_line, short_bytes as bytes};
 
 /// Events shown at the most, however high the screen is: older ones are what `plimsoll events` is for.
@@ -232,14 +233,14 @@ fn holder_lines(picture: &Picture<'_>, most: usize, width: usize) -> Vec<Line> {
 /// How many there are of each sort, and which of them are on the screen.
 fn counts(holders: &[Holder], first: usize, most: usize) -> Line {
     let sorts = [
-        (Sort::Lease, "leases"),
-        (Sort::Engine, "engines"),
-        (Sort::Member, "members of the book"),
-        (Sort::Stranger, "strangers"),
+        (Sort::Lease, "lease"),
+        (Sort::Engine, "engine"),
+        (Sort::Member, "member of the book"),
+        (Sort::Stranger, "stranger"),
     ];
     let of = |sort: Sort| holders.iter().filter(|holder| holder.sort == sort).count();
     let each = sorts.into_iter().map(|(sort, name)| (of(sort), name)).filter(|(count, _)| *count > 0);
-    let each: Vec<String> = each.map(|(count, name)| format!("{count} {name}")).collect();
+    let each: Vec<String> = each.map(|(count, name)| counted(count, name)).collect();
     let line = Line::default().with(SOFT, each.join(", "));
     match most < holders.len() {
         true => line.with(BOLD, format!("  {} to {} of {}", first + 1, first + most, holders.len())),
@@ -530,6 +531,7 @@ mod tests {
         let mut state = state(0);
         state.holders = vec![holder("plimsoll", Sort::Member, 3 * GIB, GIB)];
         let lines = shown(&state, Size { width: 80, height: 24 }, 0);
+        assert!(lines.iter().any(|line| line == "1 member of the book"), "{lines:#?}");
         let row = lines.iter().find(|line| line.contains("shares the book")).expect("a row");
         assert!(row.contains("3.0 GiB") && row.contains("1.0 GiB"), "{row}");
     }
