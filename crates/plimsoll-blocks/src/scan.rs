@@ -330,7 +330,7 @@ impl<R: Read> Scanner<R> {
         if header.dictionary {
             return Err(UnpackError::Unsupported { at, needs: "the dictionary it was packed with".to_owned() });
         }
-        self.source.expect(header.content.unwrap_or(0).min(WHOLE_PACKED_MAX as u64));
+        self.source.expect(header.content.unwrap_or(0).min(WHOLE_PACKED_MAX as u64))?;
         let mut walk = Walk { length: header.length, gives_max: 0, ended: false };
         while !walk.ended {
             let is_large = walk.length > WHOLE_PACKED_MAX || walk.gives_max > WHOLE_RAW_MAX;
@@ -553,13 +553,18 @@ impl<R: Read> Source<R> {
 
     /// The next piece has about so many bytes, the file says: room for it is made at once, so that nothing is moved later, but
     /// for no more than [`ROOM_RATIO_MAX`] times what the file has really given.
-    fn expect(&mut self, count: u64) {
+    fn expect(&mut self, count: u64) -> Result<(), UnpackError> {
+        if count > self.buffer.len() as u64 {
+            // What the first look gave would earn too little, and room that grows is filled anew each time.
+            self.has(READ_LEAST)?;
+        }
         let there = self.end - self.start;
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(there * ROOM_RATIO_MAX);
         if count > self.buffer.len() {
             self.move_to(count + READ_LEAST);
             (self.start, self.end) = (0, there);
         }
+        Ok(())
     }
 
     /// What is there goes to the beginning of a buffer of this size.
@@ -649,7 +654,7 @@ mod tests {
     fn a_large_piece_is_handed_over_where_it_lies_and_what_is_behind_it_stays() {
         let mut source = source(1 << 20);
         assert!(source.has(1000).unwrap());
-        source.expect(800_000);
+        source.expect(800_000).unwrap();
         let place = source.bytes().as_ptr();
         assert!(source.has(800_000).unwrap());
         let taken = source.take(800_000);
@@ -676,7 +681,7 @@ mod tests {
     fn room_is_made_for_no_more_than_the_file_has_earned() {
         let mut source = source(5);
         assert!(source.has(5).unwrap());
-        source.expect(48 << 20);
+        source.expect(48 << 20).unwrap();
         assert!(source.buffer.len() <= 5 * ROOM_RATIO_MAX + READ_LEAST, "{}", source.buffer.len());
         assert_eq!(source.bytes(), [0, 1, 2, 3, 4]);
     }

@@ -1,7 +1,7 @@
 //! One input at one level on every side, both ways.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::options::Options;
 use crate::process::{self, Measured};
@@ -43,7 +43,7 @@ pub(crate) fn measure(place: &Place<'_>, level: i32, sides: &[Side], options: &O
 
 impl Best {
     fn round(&mut self, place: &Place<'_>, side: &Side, level: i32) {
-        let (packed, back) = (place.folder.join("packed"), place.folder.join("back"));
+        let (packed, back) = (new_name(place.folder, "packed"), new_name(place.folder, "back"));
         Measured::best(&mut self.pack, process::measure(side.pack(place.input, &packed, level)));
         Measured::best(&mut self.unpack, process::measure(side.unpack(&packed, &back)));
         assert!(is_same(&back, place.input), "{} gives other bytes", side.name);
@@ -82,6 +82,15 @@ impl Best {
         // Less is better: turned round, more is.
         summary.add(name, cell, What::PackPeak, 1.0 / pack.peak_bytes.max(1) as f64);
     }
+}
+
+/// A place where no file is. One that is replaced has to reach the disk first on some file systems, and only those pay for
+/// it who replace it in one step.
+pub(crate) fn new_name(folder: &Path, name: &str) -> PathBuf {
+    let place = folder.join(name);
+    // Mostly it is there; if it is not, that is what was wanted.
+    let _ = fs::remove_file(&place);
+    place
 }
 
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {

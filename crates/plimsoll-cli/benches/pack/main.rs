@@ -3,7 +3,7 @@
 //!     cargo bench -p plimsoll-cli --bench pack -- [--quick | --all] [--kinds text,binary] [--sizes 4096,16777216]
 //!         [--levels 1,3,9,19 | none] [--gzip-levels 1,6,9 | none] [--rounds 3] [--minutes 25]
 //!
-//! Every side runs in a process of its own from file to file, one after the other, round by round; the least time and the
+//! Every side runs in a process of its own from file to new file, one after the other, round by round; the least time and the
 //! least processor time of each count, and smaller files get more rounds. Every output is unpacked again and compared.
 //! `--all` adds 256 MiB at level 19, after everything else; `--quick` is text and noise of 1 MiB, at usual levels. After
 //! `--minutes` no cell is begun, and no further round of one: small sizes come first, and what was left out is said. On a busy

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cell::{Place, is_same};
+use crate::cell::{Place, is_same, new_name};
 use crate::options::Options;
 use crate::process::{self, Measured};
 use crate::sides::{OURS, READERS, Side};
@@ -15,7 +15,7 @@ pub(crate) fn measure(place: &Place<'_>, options: &Options, summary: &mut Summar
         "FILE OF", "BESIDE", "PLIMSOLL MB/S", "MB/CPU S", "BESIDE MB/S", "MB/CPU S"
     );
     for (maker, stock) in READERS {
-        let packed = place.folder.join("packed");
+        let packed = new_name(place.folder, "packed");
         process::measure(maker.pack(place.input, &packed, maker.usual_level));
         let (mut ours, mut theirs) = (None, None);
         for _ in options.rounds(place.size, 1) {
@@ -42,7 +42,7 @@ pub(crate) fn measure(place: &Place<'_>, options: &Options, summary: &mut Summar
 }
 
 fn unpacked(side: &Side, packed: &Path, place: &Place<'_>) -> Measured {
-    let back = place.folder.join("back");
+    let back = new_name(place.folder, "back");
     let measured = process::measure(side.unpack(packed, &back));
     assert!(is_same(&back, place.input), "{} gives other bytes", side.name);
     measured
