@@ -250,3 +250,36 @@ fn a_store_with_a_limit_says_when_it_is_full() {
         serving.1
     ));
 }
+
+/// Two processes fetch two models into a store that has room for one: at no moment does it hold more than it may, one of them
+/// gets there, and the other one does or says why not.
+#[test]
+fn two_processes_keep_one_limit() {
+    let folder = Folder::new();
+    for (name, weights) in [("a", 1_000_000), ("b", 1_200_000)] {
+        model(&folder, weights);
+        folder.works(&format!("plimsoll fragments pack model.safetensors -q --no-exact -o {name}.frags"));
+    }
+    let [a, b] = ["a.frags", "b.frags"].map(|name| Serving::of(&folder.at(name)));
+    let limit = fs::metadata(folder.at("b.frags")).unwrap().len() * 5 / 4;
+    for round in 0..4 {
+        let _ = fs::remove_dir_all(folder.at("store"));
+        let pull = |serving: &Serving| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+            command.args(["fragments", "pull", "-q", "--store", "store", "--disk-reserve", "0"]);
+            command.arg(format!("--store-limit={limit}")).arg(&serving.1).current_dir(folder.0.path());
+            command.env("PLIMSOLL_ALONE", "1").stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let mut pulls = [pull(&a), pull(&b)];
+        let mut most = 0;
+        while pulls.iter_mut().any(|pull| pull.try_wait().unwrap().is_none()) {
+            most = most.max(walk(&folder.at("store/objects")) + walk(&folder.at("store/partial")));
+        }
+        assert!(most <= limit, "round {round}: {most} of {limit}");
+        let ended = pulls.map(|pull| pull.wait_with_output().unwrap());
+        assert!(ended.iter().any(|output| output.status.success()), "round {round}: {ended:?}");
+        for output in ended.iter().filter(|output| !output.status.success()) {
+            assert!(stderr(output).contains("no room"), "round {round}: {}", stderr(output));
+        }
+    }
+}

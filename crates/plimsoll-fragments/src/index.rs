@@ -140,7 +140,22 @@ struct Written {
 #[serde(deny_unknown_fields)]
 struct WrittenTensor {
     errors: Vec<f64>,
-    pieces: Vec<Vec<(u64, u64, Digest, Checksum)>>,
+    pieces: Vec<WrittenPiece>,
+}
+
+type WrittenFragment = (u64, u64, Digest, Checksum);
+
+/// The fragments of a piece. One without any is refused as it is read: 64 MiB of them would take half a gigabyte.
+#[derive(Serialize, Deserialize)]
+#[serde(try_from = "Vec<WrittenFragment>")]
+struct WrittenPiece(Vec<WrittenFragment>);
+
+impl TryFrom<Vec<WrittenFragment>> for WrittenPiece {
+    type Error = &'static str;
+
+    fn try_from(fragments: Vec<WrittenFragment>) -> Result<Self, Self::Error> {
+        if fragments.is_empty() { Err("a piece has no fragments") } else { Ok(Self(fragments)) }
+    }
 }
 
 impl Index {
@@ -151,7 +166,7 @@ impl Index {
             pieces: tensor
                 .pieces
                 .iter()
-                .map(|piece| piece.iter().map(|f| (f.offset, f.bytes, f.digest, f.checksum)).collect())
+                .map(|piece| WrittenPiece(piece.iter().map(|f| (f.offset, f.bytes, f.digest, f.checksum)).collect()))
                 .collect(),
         };
         let tensors = self.tensors.iter().map(tensor).collect();
@@ -233,7 +248,7 @@ fn tensor(info: TensorInfo, written: WrittenTensor, bits: &Bits, exact: bool) ->
         return wrong("it has not the pieces that its size asks for");
     }
     let of = |(offset, bytes, digest, checksum)| Fragment { offset, bytes, digest, checksum };
-    let pieces: Vec<Vec<Fragment>> = pieces.into_iter().map(|piece| piece.into_iter().map(of).collect()).collect();
+    let pieces: Vec<Vec<Fragment>> = pieces.into_iter().map(|piece| piece.0.into_iter().map(of).collect()).collect();
     let tensor = Tensor { info, errors, pieces };
     for (at, piece) in tensor.pieces.iter().enumerate() {
         if piece.len() != levels {

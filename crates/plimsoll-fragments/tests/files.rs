@@ -110,5 +110,6 @@ fn an_index_that_lies_is_refused() {
     lie("/tensors/0/pieces/0/1/0", honest.pointer("/tensors/0/pieces/0/0/0").unwrap().clone());
     lie("/tensors/0/pieces/0/0/2", "0".into());
     lie("/tensors/0/pieces", serde_json::json!([]));
+    lie("/tensors/0/pieces/0", serde_json::json!([]));
     lie("/tensors", serde_json::json!([]));
 }

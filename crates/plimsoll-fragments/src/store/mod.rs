@@ -6,7 +6,7 @@
 //! models/abcd…       head and index of a model
 //! names/abcd…        which model an address was when it was last asked
 //! pins/abcd…         models that stay when room is made
-//! wants/123-0        what a process is about to fetch, while it holds the lock of this file
+//! wants/12…          what a process is about to fetch, while it holds the lock of this file
 //! ```
 //!
 //! There is no other index: whatever a kill leaves is whole, or a part that the next one goes on with.
