@@ -109,6 +109,7 @@ fn checked(returned: i64) -> i64 {
 }
 
 #[expect(unsafe_code, reason = "there is no safe call for it")]
+#[expect(clippy::zombie_processes, reason = "`wait` waits for whichever thread of it ends")]
 fn start(command: &mut Command) -> i32 {
     let traced = || {
         // SAFETY: a call without pointers, which is allowed between fork and exec.
@@ -155,9 +156,12 @@ fn call(thread: i32) -> Option<(i64, [u64; 6])> {
     // SAFETY: it is valid for writing this many bytes.
     let told = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size, &raw mut info) };
     // A thread that another one has just ended tells nothing any more.
+    if told <= 0 || info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+        return None;
+    }
     // SAFETY: for a stop before a call the kernel has filled this part.
-    (told > 0 && info.op == libc::PTRACE_SYSCALL_INFO_ENTRY)
-        .then(|| unsafe { (info.u.entry.nr as i64, info.u.entry.args) })
+    let entry = unsafe { info.u.entry };
+    Some((entry.nr as i64, entry.args))
 }
 
 #[expect(unsafe_code, reason = "there is no safe call for it")]
