@@ -157,7 +157,9 @@ fn two_runs_and_a_lease_of_the_daemon_stay_below_one_line() {
         let state = client.state().expect("it serves");
         assert!(state.devices[0].promised <= LINE.0, "{:?}", state.devices);
         was_leased |= state.holders.iter().any(|holder| holder.name == "leased");
-        members.extend(state.holders.iter().filter(|holder| holder.name == "plimsoll").filter_map(|holder| holder.pid));
+        members.extend(
+            state.holders.iter().filter(|holder| holder.name == "plimsoll score").filter_map(|holder| holder.pid),
+        );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let pids: Vec<u32> = all.iter().skip(1).map(Child::id).collect();
