@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn commands_of_our_own_program_are_told_apart() {
         assert_eq!(first_word(b"/usr/bin/plimsoll\0score\0-m\0ssim2\0"), Some("score"));
-        for other in [b"plimsoll\0".as_slice(), b"plimsoll\0/home/me/secret\0", b"plimsoll\0-x\x1b\0", b""] {
+        for other in [b"plimsoll\0".as_slice(), b"plimsoll\0/somebody/secret\0", b"plimsoll\0-x\x1b\0", b""] {
             assert_eq!(first_word(other), None, "{}", String::from_utf8_lossy(other));
         }
         assert_eq!(called("python", std::process::id()), "python", "others are called what they call themselves");

@@ -282,9 +282,9 @@ fn why_says_who_holds_it() {
 #[test]
 fn a_reason_has_room_for_more_than_the_name_of_a_holder() {
     let mut world = World::new(1);
-    let name = "python serve.py --model /models/large-instruct --port 8080".to_owned();
+    let name = "python serve.py model=/models/large-instruct port=8080 more".to_owned();
     world.ask(10, LeaseRequest { name, ..wants(&[800]) });
     let said = world.ask(11, wants(&[800]));
     let Say::Queued(queued) = &said else { panic!("{said:?}") };
-    assert!(queued.reason.ends_with("held by python serve.py --model /models… (800.0 MiB)"), "{}", queued.reason);
+    assert!(queued.reason.ends_with("held by python serve.py model=/models… (800.0 MiB)"), "{}", queued.reason);
 }
