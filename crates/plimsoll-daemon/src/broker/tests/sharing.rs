@@ -286,5 +286,5 @@ fn a_reason_has_room_for_more_than_the_name_of_a_holder() {
     world.ask(10, LeaseRequest { name, ..wants(&[800]) });
     let said = world.ask(11, wants(&[800]));
     let Say::Queued(queued) = &said else { panic!("{said:?}") };
-    assert!(queued.reason.ends_with("held by python serve.py model=/models… (800.0 MiB)"), "{}", queued.reason);
+    assert!(queued.reason.ends_with("held by python serve.py model=/models/l… (800.0 MiB)"), "{}", queued.reason);
 }
