@@ -182,12 +182,22 @@ struct Device {
     reserve: Bytes,
     samples: VecDeque<Sample>,
     sampled: Option<Moment>,
+    readings: Readings,
     /// What each lease really uses, as last read; `None` if the source does not say.
     used: Option<BTreeMap<LeaseId, Bytes>>,
     /// What processes of members of the book use, as last read.
     used_by_members: BTreeMap<u32, Bytes>,
     /// Programs without a lease, as last read.
     strangers: Vec<readings::Stranger>,
+}
+
+/// Which reading of a device counts.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Readings {
+    /// So many have begun.
+    pub begun: u64,
+    /// The last that has ended began as the so-manieth.
+    pub ended: u64,
 }
 
 /// Whose leases are whose, beside the core that decides. See the module's table.

@@ -6,7 +6,7 @@
 use plimsoll_core::{Bytes, DeviceKind, Moment};
 
 use super::ask::spec;
-use super::{About, Broker, Lease, Owner};
+use super::{About, Broker, Lease, Owner, Readings};
 use crate::process::Process;
 use crate::wire::{LeaseId, LeaseRequest, Rung};
 
@@ -19,6 +19,8 @@ pub struct EngineView {
     pub used: Option<u64>,
     /// What is in use of that device by whomever.
     pub in_use: u64,
+    /// Which reading of the device said so.
+    pub readings: Readings,
     /// What it is promised.
     pub promised: u64,
     /// Its leases that it holds.
@@ -47,6 +49,7 @@ impl Broker {
             let device = &self.devices[at];
             view.device = Some(device.truth.name.clone());
             view.in_use = (device.truth.capacity - device.truth.free).0;
+            view.readings = device.readings;
             view.used = process.and_then(|process| self.used_below(at, process.pid)).map(|bytes| bytes.0);
             view.promised = own.iter().map(|(_, lease)| self.promised(lease, device.id).0).sum();
         }

@@ -9,7 +9,7 @@ use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::DeviceSpec;
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantOwner, Moment, Nanos};
 
-use super::{About, Broker, Device, Lease, SAMPLES_MAX};
+use super::{About, Broker, Device, Lease, Readings, SAMPLES_MAX};
 use crate::truth::{DeviceTruth, ProcessUse};
 use crate::wire::{DeviceState, LeaseId, Sample, Say};
 
@@ -40,7 +40,8 @@ struct Attributed {
 impl Broker {
     /// These devices are about to be read.
     pub fn reading_begins(&mut self, names: &[String]) {
-        for device in self.devices.iter().filter(|device| names.contains(&device.truth.name)) {
+        for device in self.devices.iter_mut().filter(|device| names.contains(&device.truth.name)) {
+            device.readings.begun += 1;
             self.scheduler.memory_reading_begins(device.id);
         }
     }
@@ -68,8 +69,8 @@ impl Broker {
         }
         let (samples, used, strangers) = (VecDeque::new(), None, Vec::new());
         let used_by_members = BTreeMap::new();
-        let (truth, sampled) = (truth.clone(), None);
-        self.devices.push(Device { id, truth, reserve, samples, sampled, used, used_by_members, strangers });
+        let (truth, sampled, readings) = (truth.clone(), None, Readings::default());
+        self.devices.push(Device { id, truth, reserve, samples, sampled, readings, used, used_by_members, strangers });
     }
 
     /// Strangers may grow into the reserve without disturbing anybody.
@@ -107,6 +108,7 @@ impl Broker {
             }
         }
         self.devices[at].truth = truth;
+        self.devices[at].readings.ended = self.devices[at].readings.begun;
         self.sample(now, at);
     }
 

@@ -18,6 +18,7 @@ use plimsoll_daemon::engines::{CommandStep, CommandSteps, EngineKind};
 use plimsoll_daemon::server::{ServeOptions, serve};
 use plimsoll_daemon::size::Size;
 use plimsoll_daemon::truth::scripted::Scripted;
+use plimsoll_daemon::truth::{DeviceTruth, Truth, TruthError};
 use plimsoll_daemon::wire::{Holder, Kind, LeaseRequest, Phase, Rung, Say, Sort, State, Urgency};
 
 use crate::fakes::MIB;
@@ -61,6 +62,21 @@ impl Drop for Engine {
     }
 }
 
+/// Its figures are old when they come.
+struct SlowDriver(Scripted);
+
+impl Truth for SlowDriver {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn read(&mut self) -> Result<Vec<DeviceTruth>, TruthError> {
+        let said = self.0.read();
+        std::thread::sleep(Duration::from_millis(700));
+        said
+    }
+}
+
 struct Daemon {
     folder: tempfile::TempDir,
     gates: Vec<SocketAddr>,
@@ -76,12 +92,22 @@ impl Daemon {
     }
 
     fn start(folder: tempfile::TempDir, engines: Vec<EngineConfig>, gates: Vec<GateConfig>) -> Self {
+        let source = Scripted::new(&folder.path().join("truth.toml"));
+        Self::start_with(Box::new(source), folder, engines, gates)
+    }
+
+    fn start_with(
+        source: Box<dyn Truth>,
+        folder: tempfile::TempDir,
+        engines: Vec<EngineConfig>,
+        gates: Vec<GateConfig>,
+    ) -> Self {
         let own = folder.path().join("run");
         let options = ServeOptions {
             socket: own.join("socket"),
             http: None,
             settings: Settings::default(),
-            sources: vec![Box::new(Scripted::new(&folder.path().join("truth.toml")))],
+            sources: vec![source],
             period: Duration::from_millis(100),
             engines: EngineOptions { engines, gates, discover: false },
             book: Some(Book::at(folder.path().join("book"))),
@@ -262,7 +288,10 @@ fn where_processes_are_not_told_apart_the_sum_counts_and_is_said_to() {
         config(EngineKind::Vllm, &stranger),
         EngineConfig { bytes: Some(Size(Bytes(700 * MIB))), ..config(EngineKind::Ollama, &engine) },
     ];
-    let daemon = Daemon::start(folder, engines, vec![gate(EngineKind::Ollama, 60.0, 0.2)]);
+    // The last figure is from before the engine loads.
+    let source = SlowDriver(Scripted::new(&folder.path().join("truth.toml")));
+    let gates = vec![gate(EngineKind::Ollama, 60.0, 0.2)];
+    let daemon = Daemon::start_with(Box::new(source), folder, engines, gates);
     until("it is said of the engine", &daemon, || {
         let warnings = daemon.state().warnings;
         let is_it = |one: &String| one.contains("vllm") && one.contains("does not tell processes apart");

@@ -9,10 +9,15 @@ use plimsoll_core::Bytes;
 
 use super::super::{Descending, Descent, Engine, EngineError};
 use super::{Ending, Keeper, RECALL};
+use crate::broker::EngineView;
 use crate::wire::{Recall, Request, Say, Step};
 
 /// How often an engine that works is looked at again.
 const AGAIN: Duration = Duration::from_millis(250);
+/// How often it is looked whether a reading has come.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a reading that begins now is waited for. One that takes longer is of a driver that hangs.
+const FRESH_WITHIN: Duration = Duration::from_secs(2);
 /// After how long what did not come back is tried again.
 const RETRY_MIN: Duration = Duration::from_secs(5);
 /// See [`RETRY_MIN`].
@@ -77,7 +82,7 @@ impl Keeper {
     }
 
     fn descend(&mut self, recall: &Recall, forced: bool, until: Instant) -> Result<(Descent, Figure), Ending> {
-        let view = self.view()?;
+        let view = self.fresh_view(until)?;
         // What it holds beyond the lease that is recalled is not asked for.
         let promised = view.promised;
         let (held, figure) = match view.used {
@@ -105,6 +110,18 @@ impl Keeper {
         *self.books.lock() = measures;
         self.books.write();
         Ok((descent, figure))
+    }
+
+    /// How the engine stands by a reading that began after this call: what it has loaded since an older one would look as if
+    /// it had given nothing back. A driver that hangs leaves its last figure.
+    fn fresh_view(&self, until: Instant) -> Result<EngineView, Ending> {
+        let mut view = self.view()?;
+        let (begun, until) = (view.readings.begun, until.min(Instant::now() + FRESH_WITHIN));
+        while view.readings.ended <= begun && Instant::now() < until {
+            std::thread::sleep(LOOK);
+            view = self.view()?;
+        }
+        Ok(view)
     }
 
     fn tell_what_came_of_it(&mut self, recall: &Recall, descent: &Descent, figure: &Figure) -> Result<(), Ending> {
