@@ -20,6 +20,7 @@ pub const STAGES_COUNTED: u8 = 15;
 /// Urgency counts as having come earlier, so waiting tasks overtake by age alone and the order of a queue is fixed
 /// when a task enters it. A deadline pulls a task forward as far as its own run needs, but by one level at the most:
 /// background work with a deadline stays background work.
+#[inline]
 pub fn turn(submitted: Moment, priority: Priority, deadline: Option<Moment>, run: Nanos, stage: u8) -> Moment {
     let levels_below = (Priority::LEVELS - 1 - priority.level()) as u64;
     if levels_below == 0 {

@@ -68,6 +68,7 @@ impl Health {
     pub const UNPROVEN: Self = Self::Quarantined { ailment: Ailment::Unproven, retry_at: None, tries: 0 };
 
     /// Whether it may be given work.
+    #[inline]
     pub fn is_well(self) -> bool {
         self == Self::Well
     }

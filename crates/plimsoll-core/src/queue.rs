@@ -33,6 +33,7 @@ impl DeviceQueue {
     }
 
     /// Puts a task at its place.
+    #[inline]
     pub(crate) fn push(&mut self, key: QueueKey, task: TaskId) {
         if self.entries.back().is_none_or(|&(last, _)| last < key) {
             self.entries.push_back((key, task));
@@ -43,6 +44,7 @@ impl DeviceQueue {
     }
 
     /// Takes the task with this key out; says whether it was there.
+    #[inline]
     pub(crate) fn remove(&mut self, key: QueueKey) -> bool {
         if self.entries.front().is_some_and(|&(first, _)| first == key) {
             self.entries.pop_front();

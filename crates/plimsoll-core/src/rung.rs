@@ -141,6 +141,7 @@ impl Ladder {
     }
 
     /// The best quality that any of its rungs gives.
+    #[inline]
     pub(crate) fn best_quality(&self) -> Quality {
         self.0.iter().map(|rung| rung.quality).max().unwrap_or_default()
     }

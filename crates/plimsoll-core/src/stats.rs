@@ -26,6 +26,7 @@ pub struct DeviceStats {
 
 impl DeviceStats {
     /// So many tasks gave results, each of which took so long.
+    #[inline]
     pub(crate) fn completed(&mut self, units: u64, took: Nanos, count: u64) {
         self.completed += count;
         self.busy += Nanos(took.0.saturating_mul(count));

@@ -307,6 +307,7 @@ impl Ledger {
     }
 
     /// The bytes of a device that can still be promised to whoever asks.
+    #[inline]
     pub fn free(&self, device: DeviceId) -> Bytes {
         let account = self.account(device);
         account.unpromised() - account.kept
@@ -348,6 +349,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Why they do not fit.
+    #[inline]
     pub fn reserve(&mut self, device: DeviceId, bytes: Bytes) -> Result<LeaseId, ShortfallError> {
         self.check(device, bytes)?;
         Ok(self.enter(smallvec![(device, bytes)], Holder::Own))
@@ -415,6 +417,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`AlreadyReturnedError`] if it was: the book does not change.
+    #[inline]
     pub fn release(&mut self, lease: LeaseId) -> Result<(), AlreadyReturnedError> {
         let entry = self.live(lease).ok_or(AlreadyReturnedError)?;
         let portions = entry.portions.take().ok_or(AlreadyReturnedError)?;
@@ -446,6 +449,7 @@ impl Ledger {
         self.entries.get_mut(lease.index as usize).filter(|entry| entry.generation == lease.generation)
     }
 
+    #[inline]
     fn enter(&mut self, portions: Portions, holder: Holder) -> LeaseId {
         for &(device, bytes) in &portions {
             let bytes = if self.forgetful { bytes.share(0.5) } else { bytes };
@@ -455,6 +459,7 @@ impl Ledger {
     }
 
     /// Writes a lease down whose bytes are counted already.
+    #[inline]
     fn write(&mut self, portions: Portions, holder: Holder) -> LeaseId {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());

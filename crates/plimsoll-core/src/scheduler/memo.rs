@@ -78,6 +78,7 @@ pub(super) struct Memos {
 }
 
 impl Memos {
+    #[inline]
     fn position(&self, spec: &TaskSpec) -> Option<usize> {
         self.known.iter().position(|memo| memo.kind.is(spec))
     }

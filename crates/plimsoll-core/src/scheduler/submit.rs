@@ -79,6 +79,7 @@ const THROUGHPUT_ALPHA: f64 = 0.1;
 
 impl CostCell {
     /// A run of this many units took so long.
+    #[inline]
     pub(super) fn ran(&mut self, units: u64, took: Nanos) {
         let rate = units.max(1) as f64 / took.as_secs_f64().max(1e-9);
         let average = self.units_per_second.unwrap_or(rate);
@@ -150,17 +151,20 @@ impl Workloads {
         })
     }
 
+    #[inline]
     pub(super) fn cell(&self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> Option<&CostCell> {
         self.row(workload, rung).get(device.index())
     }
 
     /// What a rung costs on each device.
+    #[inline]
     pub(super) fn row(&self, workload: WorkloadId, rung: &'static str) -> &[CostCell] {
         let workload = &self.known[workload.0 as usize];
         let at = workload.rungs.iter().position(|known| same_name(known, rung));
         at.map_or(&[], |at| &workload.cells[at])
     }
 
+    #[inline]
     pub(super) fn cell_mut(&mut self, workload: WorkloadId, rung: &'static str, device: DeviceId) -> &mut CostCell {
         let at = self.rung_at(workload, rung, device.index() + 1);
         &mut self.known[workload.0 as usize].cells[at][device.index()]
@@ -184,6 +188,7 @@ impl Workloads {
         self.known[workload.0 as usize].complete = Some((ladder.clone(), devices));
     }
 
+    #[inline]
     fn rung_at(&mut self, id: WorkloadId, rung: &'static str, devices: usize) -> usize {
         let workload = &mut self.known[id.0 as usize];
         let at = workload.rungs.iter().position(|known| same_name(known, rung)).unwrap_or_else(|| {

@@ -585,6 +585,7 @@ impl ToPrepare {
     }
 
     /// The first that is more urgent than a task of this level.
+    #[inline]
     fn before(&self, level: usize) -> Option<(usize, TaskId)> {
         self.0[level + 1..].iter().flatten().min_by_key(|(at, _)| *at).copied()
     }
