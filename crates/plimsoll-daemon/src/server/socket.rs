@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::CONNECTIONS_MAX;
 use super::actor::{Ask, Busy, Handle, Letter};
@@ -180,10 +180,10 @@ impl Lines {
     /// The next line. Between lines a client may take all the time it wants, unless `within` says otherwise.
     async fn next(&mut self, within: Option<Duration>) -> Line<'_> {
         self.line.clear();
+        let mut until = within.map(|within| Instant::now() + within);
         loop {
-            let limit = if self.line.is_empty() { within } else { Some(LINE_WITHIN) };
-            let filled = match limit {
-                Some(limit) => match timeout(limit, self.read.fill_buf()).await {
+            let filled = match until {
+                Some(until) => match timeout_at(until, self.read.fill_buf()).await {
                     Ok(filled) => filled,
                     Err(_) => return Line::Broken(format!("a line takes at most {} s", LINE_WITHIN.as_secs())),
                 },
@@ -203,6 +203,8 @@ impl Lines {
             if end.is_some() {
                 return Line::Whole(self.line.trim_ascii());
             }
+            // All of it together: one byte now and then would hold a place for days.
+            until.get_or_insert_with(|| Instant::now() + LINE_WITHIN);
         }
     }
 }

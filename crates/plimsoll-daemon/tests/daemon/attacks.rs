@@ -137,9 +137,22 @@ fn the_rest_of_a_line_is_not_waited_for_without_an_end() {
     let mut stream = UnixStream::connect(rig.socket()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     write!(stream, "{HELLO}{{\"do\":\"st").unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).expect("the daemon closes it");
-    assert!(said.contains("a line takes at most"), "{said}");
+    // Nor for one that comes byte by byte.
+    let mut dripping = UnixStream::connect(rig.socket()).unwrap();
+    let mut answers = dripping.try_clone().unwrap();
+    answers.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    dripping.write_all(HELLO.as_bytes()).unwrap();
+    let bytes = std::thread::spawn(move || {
+        while dripping.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    });
+    for stream in [&mut stream, &mut answers] {
+        let mut said = String::new();
+        stream.read_to_string(&mut said).expect("the daemon closes it");
+        assert!(said.contains("a line takes at most"), "{said}");
+    }
+    bytes.join().unwrap();
 }
 
 /// Whoever says that it will send nothing more is answered, and what it held is free: nobody could ask it back.
