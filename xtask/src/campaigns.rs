@@ -1,8 +1,8 @@
 //! `cargo xtask campaign`: hostile input by the hour. Each campaign is a test that CI runs briefly with fixed seeds; here the
-//! same test runs with more of them.
+//! same test, as it was built for that, runs with more of them.
 //! Never finds anything that a seed does not bring back: a campaign prints the seed of what it found.
 
-use crate::steps;
+use crate::{steps, vulkan};
 
 /// How many rounds a campaign's test makes, for whoever asks for another number than CI's.
 const ROUNDS_VARIABLE: &str = "PLIMSOLL_CAMPAIGN_ROUNDS";
@@ -13,7 +13,6 @@ const ROUNDS: u64 = 20_000;
 pub(crate) struct Campaign {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    package: &'static str,
     /// The test binary.
     binary: &'static str,
     /// The tests in it whose names contain this.
@@ -25,63 +24,54 @@ pub(crate) const ALL: &[Campaign] = &[
     Campaign {
         name: "decoders",
         what: "damaged image files through every decoder: an image or an error, within the limit",
-        package: "plimsoll-image",
         binary: "decode",
         tests: "mutations",
     },
     Campaign {
         name: "streams",
         what: "damaged Y4M streams: whole frames and then an error, and no memory on the word of a header",
-        package: "plimsoll-image",
         binary: "streams",
         tests: "mutations",
     },
     Campaign {
         name: "score",
         what: "hostile, truncated and lying image files through a sweep: one row each, the others unharmed",
-        package: "plimsoll",
         binary: "score",
         tests: "hostile",
     },
     Campaign {
         name: "frames",
         what: "damaged streams and images through chains: the frames before the damage, then an error, and nothing kept",
-        package: "plimsoll",
         binary: "frames",
         tests: "hostile",
     },
     Campaign {
         name: "long-streams",
         what: "as many frames as rounds that look at each other, on 1, 2 and 8 threads: each goes with the last that looks",
-        package: "plimsoll",
         binary: "frames",
         tests: "kept_frames",
     },
     Campaign {
         name: "pack",
         what: "mutated packed files, whole and by ranges: refused, or made of whole blocks",
-        package: "plimsoll",
         binary: "pack",
         tests: "mutated_files",
     },
     Campaign {
         name: "pack-stream",
         what: "as many MiB as rounds through pack, a pipe and unpack: the same bytes, in flat memory",
-        package: "plimsoll",
         binary: "pack",
         tests: "many_gigabytes",
     },
     Campaign {
         name: "memory-hog",
         what: "a sweep beside a program that holds most memory and takes and frees the rest, again and again: every image scored",
-        package: "plimsoll-cli",
         binary: "hog",
         tests: "hog",
     },
     Campaign {
         name: "serve",
         what: "a language model, an image generator and sweeps on one card, 15 ms a round: never past the line, all leases end",
-        package: "plimsoll-daemon",
         binary: "daemon",
         tests: "sharing",
     },
@@ -93,10 +83,12 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
         ["--rounds", rounds, named @ ..] => (number(rounds)?, named),
         named => (ROUNDS, named),
     };
-    for campaign in choose(named)? {
+    let campaigns = choose(named)?;
+    vulkan::ensure()?;
+    for campaign in campaigns {
         println!("{}: {} ({rounds} rounds)", campaign.name, campaign.what);
-        let mut command = steps::cargo();
-        command.args(["test", "--release", "--package", campaign.package, "--test", campaign.binary, campaign.tests]);
+        let mut command = steps::cargo_for_tests();
+        command.args(["test", "--workspace", "--features", steps::OPTIONAL, "--test", campaign.binary, campaign.tests]);
         // What would disturb the machine is not among the usual tests.
         command.args(["--", "--include-ignored"]);
         let ended = command.env(ROUNDS_VARIABLE, rounds.to_string()).status();

@@ -97,6 +97,6 @@ fn print_help() {
     }
     println!("\nCampaigns:");
     for campaign in campaigns::ALL {
-        println!("  {:8} {}", campaign.name, campaign.what);
+        println!("  {:12} {}", campaign.name, campaign.what);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Step {
 }
 
 /// Not built by default, because it takes a while, and checked like the rest.
-const OPTIONAL: &str = "plimsoll-cli/https,plimsoll-cli/s3";
+pub(crate) const OPTIONAL: &str = "plimsoll-cli/https,plimsoll-cli/s3";
 
 /// Every check, the quick ones first.
 pub(crate) const ALL: &[Step] = &[
@@ -140,13 +140,10 @@ pub(crate) fn run(steps: &[&Step], tools: &[(&str, OsString)]) -> Result<(), Str
 
 impl Step {
     fn run(&self, tools: &[(&str, OsString)]) -> Result<(), String> {
-        let mut command = cargo();
+        let mut command = cargo_for_tests();
         command.args(self.arguments);
-        command.envs(FOR_EVERY_STEP.iter().chain(self.environment).copied());
+        command.envs(self.environment.iter().copied());
         command.envs(tools.iter().map(|(name, value)| (name, value)));
-        NOT_FOR_TESTS.iter().for_each(|name| {
-            command.env_remove(name);
-        });
         if let Some(folder) = self.own_target {
             command.env("CARGO_TARGET_DIR", target().join(folder));
         }
@@ -163,6 +160,16 @@ impl Step {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    command
+}
+
+/// Cargo, with the environment that tests count on.
+pub(crate) fn cargo_for_tests() -> Command {
+    let mut command = cargo();
+    command.envs(FOR_EVERY_STEP.iter().copied());
+    NOT_FOR_TESTS.iter().for_each(|name| {
+        command.env_remove(name);
+    });
     command
 }
 

@@ -1,7 +1,7 @@
 //! Show: how everything stands, and why a lease has what it has.
 //! Never changes anything.
 
-use plimsoll_core::{Bytes, DeviceId, GrantPhase, GrantWait, Moment, WaitReason};
+use plimsoll_core::{Bytes, DeviceId, GrantId, GrantPhase, GrantWait, Moment, WaitReason};
 
 use super::{Broker, Device, Lease};
 use crate::wire::{DeviceState, Holder, LeaseId, Phase, Portion, Sample, Sort, State, Waiting};
@@ -146,9 +146,9 @@ impl Broker {
     /// Why a lease waits, in one sentence.
     pub(super) fn wait_reason(&self, wait: &GrantWait) -> String {
         let (device, wanted, free) = (self.device_name(wait.device), wait.wanted, wait.free);
-        let names = |holders: &[(plimsoll_core::GrantId, Bytes)]| {
-            let named =
-                holders.iter().take(3).map(|(grant, bytes)| format!("{} ({bytes})", short(self.name_of(*grant))));
+        let names = |is_meant: &dyn Fn(GrantId) -> bool| {
+            let meant = wait.holders.iter().filter(|(grant, _)| is_meant(*grant)).take(3);
+            let named = meant.map(|(grant, bytes)| format!("{} ({bytes})", short(self.name_of(*grant))));
             named.collect::<Vec<_>>().join(", ")
         };
         let needs = format!("it needs {wanted} of {device}, {free} are free");
@@ -158,14 +158,24 @@ impl Broker {
         }
         match wait.reason {
             WaitReason::Behind(grant) => format!("{needs}, and {} is before it", short(self.name_of(grant))),
+            WaitReason::Runs if wanted <= free => format!("{needs}; it is given in a moment"),
             WaitReason::Runs => format!("{needs}; the rest comes back by itself"),
-            WaitReason::ComingBack => format!("{needs}; the rest was asked back from {}", names(&wait.holders)),
-            WaitReason::Grants => format!("{needs}; held by {}", names(&wait.holders)),
+            WaitReason::ComingBack => match names(&|grant| self.gives_back(grant)) {
+                nobody if nobody.is_empty() => format!("{needs}; the rest comes back by itself"),
+                asked => format!("{needs}; the rest was asked back from {asked}"),
+            },
+            WaitReason::Grants => format!("{needs}; held by {}", names(&|_| true)),
             WaitReason::Strangers => format!("{needs}; {} are used by programs without a lease", wait.strangers),
         }
     }
 
-    fn name_of(&self, grant: plimsoll_core::GrantId) -> &str {
+    /// Whether a lease was asked back, or is back and not seen to be free.
+    fn gives_back(&self, grant: GrantId) -> bool {
+        let lease = self.by_grant.get(&grant).and_then(|id| self.leases.get(id));
+        lease.is_none_or(|lease| lease.recall.is_some())
+    }
+
+    fn name_of(&self, grant: GrantId) -> &str {
         let id = self.by_grant.get(&grant);
         let lease = id.and_then(|id| self.leases.get(id)).or_else(|| Some(&self.returning.get(&grant)?.1));
         lease.map_or("somebody", |lease| lease.request.name.as_str())

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use plimsoll_core::Bytes;
+
 /// Why an engine did not do what it was asked. The daemon says so, and goes on without it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -103,7 +105,7 @@ pub enum EngineError {
         why: String,
     },
     /// It said yes, and the driver's figure stayed where it was.
-    #[error("{engine} said that it did '{step}', and the driver still shows {held} bytes after {} s{}", .waited.as_secs_f32(), hint(.todo))]
+    #[error("{engine} said that it did '{step}', and the driver still shows {} after {:.1} s{}", Bytes(*.held), .waited.as_secs_f32(), hint(.todo))]
     NotFreed {
         /// Which.
         engine: String,
@@ -117,7 +119,7 @@ pub enum EngineError {
         todo: &'static str,
     },
     /// Less came back than it had said.
-    #[error("{engine} freed {fell} bytes with '{step}', and had said {told}: the driver's figure counts")]
+    #[error("{engine} freed {} with '{step}', and had said {}: the driver's figure counts", Bytes(*.fell), Bytes(*.told))]
     FreedLess {
         /// Which.
         engine: String,

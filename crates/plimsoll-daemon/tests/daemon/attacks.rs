@@ -147,7 +147,10 @@ fn the_rest_of_a_line_is_not_waited_for_without_an_end() {
             std::thread::sleep(Duration::from_secs(1));
         }
     });
-    for stream in [&mut stream, &mut answers] {
+    // Nor for a first one.
+    let mut silent = UnixStream::connect(rig.socket()).unwrap();
+    silent.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    for stream in [&mut stream, &mut answers, &mut silent] {
         let mut said = String::new();
         stream.read_to_string(&mut said).expect("the daemon closes it");
         assert!(said.contains("a line takes at most"), "{said}");

@@ -92,12 +92,20 @@ fn what_is_too_large_or_too_slow_ends() {
     // One that never ends its headers is let go; the others are served meanwhile.
     let mut slow: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(rig.address()).unwrap()).collect();
     slow.iter_mut().for_each(|stream| stream.write_all(b"GET / HTTP/1.1\r\nx: ").unwrap());
+    // So is one whose body does not come.
+    let mut bodiless = TcpStream::connect(rig.address()).unwrap();
+    let head = format!("POST /api/leases HTTP/1.1\r\nhost: {}\r\nauthorization: {token}\r\n", rig.address());
+    write!(bodiless, "{head}connection: close\r\ncontent-length: 46\r\n\r\n{{").unwrap();
     assert_eq!(rig.http("GET", "/api/state", &[], "").0, 200);
-    for stream in &mut slow {
+    let rest = |stream: &mut TcpStream| {
         stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).expect("the daemon closes it");
-    }
+        String::from_utf8(rest).unwrap()
+    };
+    slow.iter_mut().for_each(|stream| drop(rest(stream)));
+    let said = rest(&mut bodiless);
+    assert!(said.starts_with("HTTP/1.1 408") && said.contains("did not arrive in time"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,10 @@ use crate::rig::{MIB, Process, Rig, until};
 const CAPACITY: u64 = 10_000;
 /// A round of the campaign.
 const ROUND: Duration = Duration::from_millis(15);
+/// After so many rounds a busy hour becomes a calm one, and the other way round.
+const CALM: u64 = 250;
+/// Rounds in which somebody surely has to step down.
+const STEPS_SURELY: u64 = 5_000;
 /// Rounds in CI.
 const ROUNDS: u64 = 1_000;
 
@@ -56,9 +60,11 @@ fn three_kinds_of_programs_share_a_card() {
     let mut ended: BTreeMap<&str, usize> = BTreeMap::new();
     let mut most = 0;
     for round in 0..rounds() {
+        // In calm hours a program has the whole card, and steps down when the others come.
+        let chance = if (round / CALM).is_multiple_of(2) { 0.02 } else { 0.003 };
         for kind in ["llm", "image", "batch", "batch"] {
             let of_kind = there.iter().filter(|(known, _)| *known == kind).count();
-            if of_kind < 2 && rng.chance(0.02) {
+            if of_kind < 2 && rng.chance(chance) {
                 there.push((kind, Process::start("program", rig.folder.path(), &[kind])));
             }
         }
@@ -102,6 +108,7 @@ fn three_kinds_of_programs_share_a_card() {
     assert!(["llm", "image", "batch"].iter().all(|kind| ended.get(kind).is_some_and(|ended| *ended > 0)), "{ended:?}");
     assert!(most > CAPACITY / 2, "the card was used: {most} MiB");
     assert!(count("recalled") > 0 && count("granted") > 0);
+    assert!(rounds() < STEPS_SURELY || count("stepped") > 0, "nobody stepped down in {} rounds", rounds());
     assert_eq!(count("not-freed"), 0, "every return was seen");
     for event in events.iter().filter(|event| event.what == "granted") {
         let over = |later: &&plimsoll_daemon::wire::Event| {

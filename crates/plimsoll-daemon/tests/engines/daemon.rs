@@ -218,6 +218,7 @@ fn an_engine_that_lies_is_said_to_and_nobody_is_promised_what_it_still_holds() {
     assert!(!granted_within(&mut client, said, Duration::from_secs(2)), "{}", daemon.events());
     let liar = daemon.engines().into_iter().find(|holder| holder.name == "ollama").expect("it holds what it held");
     assert_eq!((liar.phase, liar.portions[0].promised), (Phase::Recalled, 900 * MIB), "nothing counts as given back");
+    assert!(!daemon.events().contains("returned ollama"), "{}", daemon.events());
     let mut other = daemon.client();
     let said = other.lease(wants("small", Urgency::Critical, 50)).unwrap();
     assert!(matches!(said, Say::Granted(_) | Say::Queued(_)), "the daemon goes on: {said:?}");
@@ -236,6 +237,30 @@ fn what_an_engine_has_under_way_is_told_to_whoever_may_recall_it() {
     let engine = Engine::start(EngineKind::Comfyui, "busy", folder.path());
     let daemon = Daemon::start(folder, vec![config(EngineKind::Comfyui, &engine)], Vec::new());
     until("its items", &daemon, || daemon.engines().pop().filter(|holder| holder.batch_items == 3));
+}
+
+/// An engine that does not tell what it does: what came through its gate is known all the same, and ends before its memory goes.
+#[test]
+fn what_is_under_way_at_the_gate_counts_too() {
+    let folder = Daemon::folder();
+    let engine = Engine::start(EngineKind::Ollama, "well", folder.path());
+    let gates = vec![gate(EngineKind::Ollama, 60.0, 0.2)];
+    let daemon = Daemon::start(folder, vec![config(EngineKind::Ollama, &engine)], gates);
+    until("the engine is a holder", &daemon, || daemon.engines().pop());
+    let held = engine.held();
+    let mut request = TcpStream::connect(daemon.gates[0]).unwrap();
+    write!(request, "POST /api/generate HTTP/1.1\r\nhost: here\r\ncontent-length: 1000\r\n\r\n{{").unwrap();
+    until("it counts", &daemon, || daemon.engines().pop().filter(|holder| holder.batch_items == 1));
+    let mut client = daemon.client();
+    let said = client.lease(wants("render", Urgency::Critical, 1_500)).unwrap();
+    assert!(!granted_within(&mut client, said.clone(), Duration::from_secs(2)), "{}", daemon.events());
+    assert_eq!(engine.held(), held, "the request has time to end");
+    assert!(!daemon.events().contains("recalled ollama"), "nobody is asked in the middle: {}", daemon.events());
+    drop(request);
+    assert!(granted_within(&mut client, said, PATIENCE), "{}", daemon.events());
+    until("nothing is under way", &daemon, || {
+        daemon.engines().iter().all(|holder| holder.batch_items == 0).then_some(())
+    });
 }
 
 /// An engine that its owner drives by commands: what its process holds is its lease as well.

@@ -280,6 +280,18 @@ fn why_says_who_holds_it() {
 }
 
 #[test]
+fn only_who_was_asked_is_said_to_be_asked() {
+    let mut world = World::new(1);
+    for (pid, name, urgency) in [(10, "above", Urgency::High), (11, "below", Urgency::Low)] {
+        world.ask(pid, LeaseRequest { name: name.to_owned(), ..urgent(urgency, &[400]) });
+        world.uses.insert((pid, 0), 400);
+    }
+    world.pass(30.0);
+    let Say::Queued(queued) = world.ask(12, urgent(Urgency::High, &[400])) else { panic!("there is room") };
+    assert!(queued.reason.ends_with("the rest was asked back from below (400.0 MiB)"), "{}", queued.reason);
+}
+
+#[test]
 fn a_reason_has_room_for_more_than_the_name_of_a_holder() {
     let mut world = World::new(1);
     let name = "python serve.py model=/models/large-instruct port=8080 more".to_owned();
