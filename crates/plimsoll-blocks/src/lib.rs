@@ -14,11 +14,11 @@
 //! | `assemble` | packed blocks as a file |
 //! | `workloads` | the stages as workloads |
 //! | `pool` | buffers that are used again |
-//! | `early` | what a frame gives before it is whole |
+//! | `draft` | an output that is written piece by piece at their places |
 //! | `faults` | where a test can make a stage panic |
 
 pub mod assemble;
-pub mod early;
+pub mod draft;
 pub mod error;
 pub mod faults;
 pub mod filter;

@@ -8,13 +8,12 @@ use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::early::Early;
+use crate::draft::{Draft, Placed};
 use crate::error::{DamageError, UnpackError};
 use crate::filter::{self, Filter};
 use crate::gzip::header::{self as member, BGZF_RAW_MAX, MemberSize, TRAILER};
 use crate::gzip::member::raw_said;
 use crate::pool::{Pool, PooledBytes};
-use crate::zstd::codec::WINDOW_LOG_MAX;
 use crate::zstd::frame::{self, BLOCK_HEADER, CHECKSUM, FrameKind, SKIPPABLE_HEADER, u32_at};
 use crate::zstd::seekable::{self, FrameSize};
 
@@ -22,10 +21,6 @@ use crate::zstd::seekable::{self, FrameSize};
 pub const WHOLE_PACKED_MAX: usize = 48 << 20;
 /// What such a frame may give at the most.
 pub const WHOLE_RAW_MAX: u64 = 48 << 20;
-/// Frames that give less are unpacked before their first bytes could be written.
-const EARLY_MIN: usize = 1 << 20;
-/// The largest window that can be unpacked step by step. Nothing is held of it but what the frame gives.
-const EARLY_WINDOW_MAX: u64 = 1 << WINDOW_LOG_MAX;
 /// Packed bytes of a part.
 const PART: usize = 256 << 10;
 /// What a part of a zstd frame gives at the most, roughly.
@@ -73,18 +68,20 @@ pub struct Whole {
     pub(crate) raw_max: usize,
     /// What was done to the bytes before they were packed.
     pub(crate) filter: Option<Filter>,
-    /// Whoever takes its bytes as they come.
-    pub(crate) early: Option<Arc<Early>>,
+    /// Where its bytes go, if not to who asked for it.
+    pub(crate) placed: Option<Arc<Placed>>,
 }
 
 impl Whole {
-    /// Lets its bytes come while it is unpacked, before anybody knows whether they are right; only the last of them are what
-    /// the task gives. `None` if it is too small for that, or has to be whole for another reason.
-    pub fn come_early(&mut self) -> Option<Arc<Early>> {
-        let Content::Frame { raw: Some(_), window } = self.content else { return None };
-        let is_suited = window <= EARLY_WINDOW_MAX && self.raw_max >= EARLY_MIN && self.filter.is_none();
-        self.early = is_suited.then(Arc::default);
-        self.early.clone()
+    /// Lets who unpacks it write its bytes, from this place of a draft on; the task gives none then. `None` if nobody knows yet
+    /// how many they are.
+    pub fn place(&mut self, draft: &Arc<dyn Draft>, at: u64) -> Option<Arc<Placed>> {
+        let is_exact = match &self.content {
+            Content::Frame { raw, .. } => raw.is_some(),
+            Content::Members(_) => true,
+        };
+        self.placed = (is_exact && self.filter.is_none()).then(|| Arc::new(Placed::new(draft, at)));
+        self.placed.clone()
     }
 
     /// Its bytes, packed.
@@ -357,7 +354,7 @@ impl<R: Read> Scanner<R> {
         let bytes = self.source.take(length);
         let content = Content::Frame { raw: header.content, window: header.window };
         let (raw_max, filter) = (raw_max as usize, self.filter);
-        Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter, early: None }))
+        Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter, placed: None }))
     }
 
     /// The next part of the frame that is under way: its header, if it is the first, and some blocks.
@@ -433,7 +430,7 @@ impl<R: Read> Scanner<R> {
                 self.source.need(packed, "a gzip member")?;
                 let bytes = self.source.take(packed);
                 let content = Content::Members(vec![MemberPlace { header: header.length, packed, raw }]);
-                Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None, early: None }))
+                Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None, placed: None }))
             }
             Some((_, MemberSize::Bgzf { .. })) => self.bgzf_run(at),
             _ => {
@@ -464,7 +461,7 @@ impl<R: Read> Scanner<R> {
         }
         let bytes = self.source.take(length);
         let content = Content::Members(places);
-        Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter: None, early: None }))
+        Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter: None, placed: None }))
     }
 
     fn member_part(&mut self, is_first: bool) -> Result<Piece, UnpackError> {

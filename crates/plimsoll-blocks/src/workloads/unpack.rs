@@ -4,17 +4,16 @@
 use plimsoll_core::{Bytes, DeviceKind, Fault, Footprint, Ladder, Place, Rung};
 use plimsoll_runtime::{Backend, Context, Session, Workload};
 
-use crate::early::{Early, Filler};
+use crate::draft::Placed;
 use crate::error::{DamageError, UnpackError};
 use crate::faults;
 use crate::gzip::member::MemberUnpacker;
 use crate::pool::{Pool, PooledBytes};
 use crate::scan::{Content, MemberPlace, Whole};
-use crate::zstd::codec::FrameUnpacker;
+use crate::zstd::codec::{FrameUnpacker, WINDOW_LOG_MAX};
 
-/// Packed bytes that are read at once of a frame whose bytes come early: what they give stays in a core's cache until it is
-/// written, and nobody is woken for less.
-const STEP: usize = 128 << 10;
+/// The largest window of a frame that is unpacked block by block. Nothing is held of it but what the frame gives.
+const STEPS_WINDOW_MAX: u64 = 1 << WINDOW_LOG_MAX;
 
 /// Unpacks whole pieces.
 pub struct UnpackWork {
@@ -77,18 +76,19 @@ impl Unpacker {
     /// [`UnpackError`] with its place in the file.
     pub fn unpack(&mut self, piece: &Whole) -> Result<PooledBytes, UnpackError> {
         faults::point("unpack");
-        if let Some(early) = &piece.early {
-            return self.step_by_step(piece, early);
+        match &piece.placed {
+            Some(placed) => self.write_in_place(piece, placed).map(|()| PooledBytes::default()),
+            None => self.whole(piece),
         }
+    }
+
+    fn whole(&mut self, piece: &Whole) -> Result<PooledBytes, UnpackError> {
         let out = match &piece.content {
             Content::Frame { raw, .. } => {
                 let mut out = self.pool.take(piece.raw_max);
                 let frames = FrameUnpacker::opened(&mut self.frames, piece.at)?;
                 frames.whole(&piece.bytes, piece.at, piece.raw_max, out.vec_mut())?;
-                let got = out.len() as u64;
-                if let Some(said) = raw.filter(|said| *said != got) {
-                    return Err(UnpackError::damaged(piece.at, DamageError::Length { said, got }));
-                }
+                check_length(piece, *raw, &out)?;
                 out
             }
             Content::Members(places) => {
@@ -103,30 +103,32 @@ impl Unpacker {
         })
     }
 
-    /// Gives what a frame gives as it comes: nothing is left for the end.
-    fn step_by_step(&mut self, piece: &Whole, early: &Early) -> Result<PooledBytes, UnpackError> {
-        let frames = FrameUnpacker::opened(&mut self.frames, piece.at)?;
-        frames.begin_in_place(piece.at)?;
-        let mut filler = Filler::begin(early, self.pool.take_filled(piece.raw_max));
-        let (mut read, mut has_ended) = (0, false);
-        for step in piece.bytes.chunks(STEP) {
-            let (took, ended) = frames.in_place(step, piece.at, &mut filler)?;
-            (read, has_ended) = (read + took, ended);
-            if ended || took < step.len() {
-                break;
+    /// Writes what a piece gives where it belongs, a frame's bytes while they come.
+    fn write_in_place(&mut self, piece: &Whole, placed: &Placed) -> Result<(), UnpackError> {
+        let mut written = 0;
+        let out = match piece.content {
+            Content::Frame { raw, window } if window <= STEPS_WINDOW_MAX => {
+                let mut out = self.pool.take(piece.raw_max);
+                let frames = FrameUnpacker::opened(&mut self.frames, piece.at)?;
+                let mut can_write = true;
+                let is_whole = frames.block_by_block(&piece.bytes, piece.at, out.vec_mut(), |there| {
+                    can_write = placed.write(there, &mut written, false);
+                    can_write
+                })?;
+                if !can_write {
+                    return Ok(());
+                }
+                if !is_whole {
+                    let what = DamageError::Content("a frame ends before its last block".to_owned());
+                    return Err(UnpackError::damaged(piece.at, what));
+                }
+                check_length(piece, raw, &out)?;
+                out
             }
-            filler.publish();
-        }
-        let (said, got) = (piece.raw_max as u64, filler.filled() as u64);
-        if !has_ended || read < piece.bytes.len() {
-            let what = DamageError::Content("a frame ends before its last block".to_owned());
-            return Err(UnpackError::damaged(piece.at, what));
-        }
-        if got != said {
-            return Err(UnpackError::damaged(piece.at, DamageError::Length { said, got }));
-        }
-        filler.publish();
-        Ok(PooledBytes::default())
+            _ => self.whole(piece)?,
+        };
+        placed.write(&out, &mut written, true);
+        Ok(())
     }
 
     fn members(&mut self, piece: &Whole, places: &[MemberPlace], out: &mut [u8]) -> Result<(), UnpackError> {
@@ -142,14 +144,65 @@ impl Unpacker {
     }
 }
 
+/// A frame gives as much as it says, if it does.
+fn check_length(piece: &Whole, said: Option<u64>, out: &[u8]) -> Result<(), UnpackError> {
+    let got = out.len() as u64;
+    match said.filter(|said| *said != got) {
+        Some(said) => Err(UnpackError::damaged(piece.at, DamageError::Length { said, got })),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Poll, Waker};
+    use std::io;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::draft::Draft;
     use crate::options::PackOptions;
     use crate::scan::{Piece, Scanner};
     use crate::workloads::BlockPacker;
+
+    /// Where the last frame begins.
+    const BEHIND: usize = 100;
+
+    /// Keeps what is written behind a gap, and refuses what would make it longer than it may become.
+    struct Kept {
+        bytes: Mutex<Vec<u8>>,
+        length_max: usize,
+    }
+
+    impl Kept {
+        fn new(length_max: usize) -> Arc<Self> {
+            Arc::new(Self { bytes: Mutex::default(), length_max })
+        }
+
+        fn bytes(&self) -> Vec<u8> {
+            self.bytes.lock().unwrap().split_off(BEHIND)
+        }
+    }
+
+    impl Draft for Kept {
+        fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+            let (mut kept, start) = (self.bytes.lock().unwrap(), at as usize);
+            let end = start + bytes.len();
+            if end > self.length_max {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            if kept.len() < end {
+                kept.resize(end, 0);
+            }
+            kept[start..end].copy_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    /// Puts a piece into the place behind the gap.
+    fn placed(whole: &mut Whole, kept: &Arc<Kept>) -> Arc<Placed> {
+        let draft: Arc<dyn Draft> = Arc::clone(kept) as _;
+        whole.place(&draft, BEHIND as u64).expect("it tells how much it gives")
+    }
 
     fn frame(raw: &[u8], pool: &Pool) -> Whole {
         let recipe = PackOptions::default().recipe(None).unwrap();
@@ -160,86 +213,48 @@ mod tests {
         }
     }
 
-    fn taken(early: &Early) -> Vec<u8> {
-        let mut taken = Vec::new();
-        while let Poll::Ready(bytes) = early.poll(&Context::from_waker(Waker::noop())) {
-            taken.extend_from_slice(&bytes);
-        }
-        taken
-    }
-
     fn numbers(bytes: usize) -> Vec<u8> {
         (0..bytes as u32 / 4).flat_map(|n| (n / 3).to_le_bytes()).collect()
     }
 
     #[test]
-    fn what_comes_early_is_the_frame() {
+    fn a_frame_is_written_to_its_place_while_it_comes_however_often() {
         let pool = Pool::default();
-        for bytes in [1 << 20, (1 << 20) + 4, 8 * STEP, 3_000_000] {
-            let raw = numbers(bytes);
+        for bytes in [0, 4, 100_000, 1 << 20, (1 << 20) + 4, 3_000_000] {
+            let (raw, kept, mut unpacker) = (numbers(bytes), Kept::new(usize::MAX), Unpacker::new(&pool));
             let mut whole = frame(&raw, &pool);
-            let early = whole.come_early().expect("it is large enough");
-            let rest = Unpacker::new(&pool).unpack(&whole).unwrap();
-            assert!(taken(&early) == raw && rest.is_empty(), "{bytes}");
+            let place = placed(&mut whole, &kept);
+            for _ in 0..2 {
+                assert!(unpacker.unpack(&whole).unwrap().is_empty() && place.failed().is_none());
+            }
+            assert!(bytes == 0 || kept.bytes() == raw, "{bytes}");
         }
     }
 
-    /// A worker that was lost and another after it: whoever writes gets every byte once.
     #[test]
-    fn a_second_attempt_gives_only_what_was_not_taken_from_the_first() {
-        let (pool, raw) = (Pool::default(), numbers(3_000_000));
+    fn an_output_that_fails_is_no_damage_and_ends_the_piece() {
+        let (pool, raw, kept) = (Pool::default(), numbers(3_000_000), Kept::new(1 << 20));
         let mut whole = frame(&raw, &pool);
-        let early = whole.come_early().expect("it is large enough");
+        let place = placed(&mut whole, &kept);
         let mut unpacker = Unpacker::new(&pool);
-        let begun = whole.bytes.len() / 2;
-        {
-            let frames = FrameUnpacker::opened(&mut unpacker.frames, 0).unwrap();
-            frames.begin_in_place(0).unwrap();
-            let mut filler = Filler::begin(&early, pool.take_filled(raw.len()));
-            frames.in_place(&whole.bytes[..begun], 0, &mut filler).unwrap();
-            filler.publish();
-        }
-        let mut all = taken(&early);
-        assert!(all.len() > 100_000 && all.len() < raw.len() && raw.starts_with(&all), "{}", all.len());
-        unpacker.unpack(&whole).unwrap();
-        all.extend_from_slice(&taken(&early));
-        assert!(all == raw);
-        unpacker.unpack(&whole).unwrap();
-        assert!(taken(&early).is_empty(), "all of it was taken");
-    }
-
-    /// Bytes that were taken stay when the attempt that gave them is over, and another has begun.
-    #[test]
-    fn what_was_taken_stays_as_it_is() {
-        let (pool, raw) = (Pool::default(), numbers(2_000_000));
-        let mut whole = frame(&raw, &pool);
-        let early = whole.come_early().expect("it is large enough");
-        Unpacker::new(&pool).unpack(&whole).unwrap();
-        let Poll::Ready(bytes) = early.poll(&Context::from_waker(Waker::noop())) else { panic!("nothing came") };
-        drop(Filler::begin(&early, pool.take_filled(raw.len())));
-        drop((whole, early));
-        pool.take_filled(raw.len()).filled_to(raw.len()).fill(7);
-        assert!(raw.starts_with(&bytes));
-    }
-
-    #[test]
-    fn small_frames_do_not_come_early() {
-        let pool = Pool::default();
-        assert!(frame(&numbers(500_000), &pool).come_early().is_none());
+        assert!(unpacker.unpack(&whole).unwrap().is_empty());
+        assert_eq!(place.failed().map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
+        let written = kept.bytes();
+        assert!(written.len() > 500_000 && raw.starts_with(&written), "{}", written.len());
     }
 
     #[test]
     fn a_frame_after_a_damaged_one_is_unpacked_as_ever() {
-        let (pool, raw) = (Pool::default(), numbers(2_000_000));
+        let (pool, raw, kept) = (Pool::default(), numbers(2_000_000), Kept::new(usize::MAX));
         let (mut bad, mut good) = (frame(&raw, &pool), frame(&raw, &pool));
         let middle = bad.bytes.len() / 2;
         bad.bytes.flip(middle);
-        bad.come_early();
-        let early = good.come_early().expect("it is large enough");
+        placed(&mut bad, &kept);
+        placed(&mut good, &kept);
         let mut unpacker = Unpacker::new(&pool);
         let error = unpacker.unpack(&bad).unwrap_err();
         assert!(matches!(error, UnpackError::Damaged { at: 0, .. }), "{error}");
         unpacker.unpack(&good).unwrap();
-        assert!(taken(&early) == raw);
+        assert!(kept.bytes() == raw);
     }
 }

@@ -4,9 +4,9 @@
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 use zstd_sys::ZSTD_ErrorCode;
 
-use crate::early::Filler;
 use crate::error::{DamageError, UnpackError};
 use crate::options::Recipe;
+use crate::zstd::frame::{self, BLOCK_HEADER};
 
 /// The largest window that is decoded: what `zstd -d` takes without being told more.
 pub(crate) const WINDOW_LOG_MAX: u32 = 27;
@@ -78,33 +78,36 @@ impl FrameUnpacker {
         self.context.decompress(into, frame).map(drop).map_err(|code| damage(at, code))
     }
 
-    /// Begins with a frame that is unpacked in place, whatever became of the one before.
-    pub(crate) fn begin_in_place(&mut self, at: u64) -> Result<(), UnpackError> {
+    /// Unpacks one whole frame into an empty buffer that has room for it, block by block: what it gives lies where it refers
+    /// back to, and is not copied. Tells after each block what is there; who is told says whether to go on. Gives whether the
+    /// frame was read to its end, and nothing is behind it.
+    pub(crate) fn block_by_block(
+        &mut self,
+        packed: &[u8],
+        at: u64,
+        into: &mut Vec<u8>,
+        mut tell: impl FnMut(&[u8]) -> bool,
+    ) -> Result<bool, UnpackError> {
         let begun = self.context.reset(ResetDirective::SessionOnly);
         let begun = begun.and_then(|_| self.context.set_parameter(DParameter::StableOutBuffer(true)));
-        begun.map(drop).map_err(|code| damage(at, code))
-    }
-
-    /// Goes on with a frame in place: what it gives lies where it refers back to, and is not copied. All of `part` is read
-    /// unless the frame ends before. Gives how many bytes were read, and whether it has ended.
-    pub(crate) fn in_place(
-        &mut self,
-        part: &[u8],
-        at: u64,
-        into: &mut Filler<'_>,
-    ) -> Result<(usize, bool), UnpackError> {
-        let mut input = InBuffer::around(part);
-        loop {
-            let (read, filled) = (input.pos(), into.filled());
+        begun.map_err(|code| damage(at, code))?;
+        let header = packed.get(4).map_or(0, |descriptor| frame::header_length(*descriptor));
+        let (mut read, mut wanted) = (0, header + BLOCK_HEADER);
+        while wanted > 0 && read < packed.len() {
+            // As much as it asks for, which is a block and the header of the next: then it keeps nothing back.
+            let mut input = InBuffer::around(&packed[read..packed.len().min(read + wanted)]);
+            let filled = into.len();
             let mut output = OutBuffer::around_pos(into, filled);
-            let left = self.context.decompress_stream(&mut output, &mut input).map_err(|code| damage(at, code))?;
-            if left == 0 {
-                return Ok((input.pos(), true));
+            wanted = self.context.decompress_stream(&mut output, &mut input).map_err(|code| damage(at, code))?;
+            if input.pos() == 0 && filled == into.len() {
+                return Ok(false);
             }
-            if input.pos() == part.len() || (read, filled) == (input.pos(), into.filled()) {
-                return Ok((input.pos(), false));
+            read += input.pos();
+            if !tell(into) {
+                break;
             }
         }
+        Ok(wanted == 0 && read == packed.len())
     }
 
     /// Goes on with a frame: reads from `part`, appends at most until `into` has `room` bytes. Gives how many were read, and

@@ -1,8 +1,8 @@
 //! Files packed and unpacked in standard formats, block by block over every device.
 //!
 //! A [`Packer`] cuts input into blocks; each block is an item of a pipeline of its orchestrator, and leaves in input order.
-//! Input is read on a thread of its own and output written by the caller's, so that who reads or writes slowly slows
-//! everything down, and what is held in memory does not grow with the file.
+//! Input is read on a thread of its own and output written by the caller's (or, into a [`Draft`], by those who unpack), so that
+//! who reads or writes slowly slows everything down, and what is held in memory does not grow with the file.
 //!
 //! | file | what it owns |
 //! |---|---|
@@ -25,6 +25,7 @@ mod watch;
 
 pub use error::PackError;
 pub use packer::{PackSummary, Packer, PackerOptions, UnpackOptions};
+pub use plimsoll_blocks::draft::Draft;
 pub use plimsoll_blocks::filter::{Filter, ParseFilterError};
 pub use plimsoll_blocks::{DamageError, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
 pub use small::SmallPacker;

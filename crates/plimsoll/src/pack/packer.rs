@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_blocks::Recipe;
+use plimsoll_blocks::draft::Draft;
 use plimsoll_blocks::pool::Pool;
-use plimsoll_blocks::range::RangePlan;
 use plimsoll_blocks::scan::Scanner;
 use plimsoll_core::Bytes;
 use plimsoll_runtime::Orchestrator;
@@ -15,7 +15,7 @@ use plimsoll_runtime::Orchestrator;
 use super::error::PackError;
 use super::packing;
 use super::stages::Stages;
-use super::unpacking::{self, Wanted};
+use super::unpacking::{self, Output, Wanted};
 use super::watch::PackWatch;
 use crate::intake::Intake;
 
@@ -55,9 +55,6 @@ pub struct PackerOptions {
 pub struct UnpackOptions {
     /// Unpacked bytes at the most; more is an error.
     pub limit: Option<Bytes>,
-    /// What is written is thrown away if it ends with an error, as a file is that has no name yet: then a frame need not be
-    /// held until its checksum was right, and is written while it is unpacked.
-    pub is_draft: bool,
 }
 
 /// What became of a file.
@@ -106,7 +103,7 @@ impl Packer {
     ///
     /// # Errors
     /// [`PackError`]. What was written until then is right, unless it is of a gzip member of another program or of a frame of
-    /// more than 48 MiB, or the output is a draft: those are written as they come, and their only checksum stands at their end.
+    /// more than 48 MiB: those are written as they come, and their only checksum stands at their end.
     pub fn unpack(
         &self,
         input: impl Read + Send + 'static,
@@ -114,8 +111,22 @@ impl Packer {
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        let wanted = Wanted { skip: 0, take: u64::MAX, options: *options };
-        self.unpack_pieces(Scanner::new(input, &self.pool), wanted, output, watch)
+        self.unpack_pieces(Scanner::new(input, &self.pool), Wanted::all(options), Output::Stream(output), watch)
+    }
+
+    /// The same into a draft: whoever unpacks a frame writes it, while it is unpacked. Frames that do not tell how much they
+    /// give are written in order.
+    ///
+    /// # Errors
+    /// [`PackError`]. Then the draft is worth nothing, and work that was under way may go on writing into it.
+    pub fn unpack_draft(
+        &self,
+        input: impl Read + Send + 'static,
+        draft: Arc<dyn Draft>,
+        options: &UnpackOptions,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        self.unpack_pieces(Scanner::new(input, &self.pool), Wanted::all(options), Output::Draft(draft), watch)
     }
 
     /// Unpacks a range of the bytes. Only the frames or members that hold it are read, if the file tells which they are;
@@ -125,24 +136,22 @@ impl Packer {
     /// As [`Packer::unpack`].
     pub fn unpack_range(
         &self,
-        mut input: impl Read + Seek + Send + 'static,
+        input: impl Read + Seek + Send + 'static,
         output: &mut dyn Write,
         range: &Range<u64>,
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        let plan = RangePlan::new(&mut input, range)?;
-        let wanted = Wanted { skip: plan.skip, take: plan.take, options: *options };
-        let scanner = plan.scanner(input, &self.pool)?;
-        self.unpack_pieces(scanner, wanted, output, watch)
+        let (wanted, pieces) = Wanted::range(input, range, options, &self.pool)?;
+        self.unpack_pieces(pieces, wanted, Output::Stream(output), watch)
     }
 
-    fn unpack_pieces<R: Read + Send + 'static>(
+    fn unpack_pieces<'a, R: Read + Send + 'static>(
         &self,
         pieces: Scanner<R>,
         wanted: Wanted,
-        output: &mut dyn Write,
-        watch: &PackWatch,
+        output: Output<'a>,
+        watch: &'a PackWatch,
     ) -> Result<PackSummary, PackError> {
         let pieces = match self.options.reads_here {
             true => Intake::here(pieces),

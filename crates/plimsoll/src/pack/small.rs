@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use plimsoll_blocks::pool::Pool;
-use plimsoll_blocks::range::RangePlan;
 use plimsoll_blocks::scan::{Part, Piece, Scanner};
 use plimsoll_blocks::workloads::{BlockPacker, PartUnpacker, Unpacker};
 use plimsoll_blocks::{Method, Recipe};
@@ -16,7 +15,7 @@ use super::blocks::Blocks;
 use super::error::PackError;
 use super::packer::{PackSummary, UnpackOptions};
 use super::packing::File;
-use super::unpacking::{Delivery, Wanted};
+use super::unpacking::{Delivery, Output, Wanted};
 use super::watch::PackWatch;
 use crate::intake::{Broken, message, pull};
 
@@ -83,8 +82,8 @@ impl SmallPacker {
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        let wanted = Wanted { skip: 0, take: u64::MAX, options: *options };
-        self.unpack_pieces(Scanner::new(input, &self.pool), Delivery::new(wanted, output, watch), watch)
+        let delivery = Delivery::new(Wanted::all(options), Output::Stream(output), watch);
+        self.unpack_pieces(Scanner::new(input, &self.pool), delivery, watch)
     }
 
     /// Unpacks a range of the bytes, as [`Packer::unpack_range`](super::Packer::unpack_range) does.
@@ -93,16 +92,14 @@ impl SmallPacker {
     /// As [`Packer::unpack`](super::Packer::unpack).
     pub fn unpack_range(
         &self,
-        mut input: impl Read + Seek,
+        input: impl Read + Seek,
         output: &mut dyn Write,
         range: &Range<u64>,
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        let plan = RangePlan::new(&mut input, range)?;
-        let wanted = Wanted { skip: plan.skip, take: plan.take, options: *options };
-        let scanner = plan.scanner(input, &self.pool)?;
-        self.unpack_pieces(scanner, Delivery::new(wanted, output, watch), watch)
+        let (wanted, pieces) = Wanted::range(input, range, options, &self.pool)?;
+        self.unpack_pieces(pieces, Delivery::new(wanted, Output::Stream(output), watch), watch)
     }
 
     fn unpack_pieces<R: Read>(

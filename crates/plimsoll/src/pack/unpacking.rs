@@ -1,20 +1,24 @@
-//! Pieces under way: whole ones are unpacked side by side, parts of one frame one after the other, all written in order.
-//! Never holds more than the window. Invariant: what is written of whole pieces is a prefix of the unpacked file (parts, and
-//! frames of a draft, are written before the checksum at their end is known); an error comes once, last, and is that of the
-//! first place in the file that has one.
+//! Pieces under way: whole ones are unpacked side by side, parts of one frame one after the other, all written in order; but
+//! whoever unpacks a whole piece of a draft writes it himself, if its place is known.
+//! Never holds more than the window. Invariant: what is written of whole pieces to anything but a draft is a prefix of the
+//! unpacked file (parts are written before the checksum at their end is known); an error comes once, last, and is that of
+//! the first place in the file that has one.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::io::Write;
+use std::io::{Read, Seek, Write};
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use plimsoll_blocks::UnpackError;
-use plimsoll_blocks::early::{Early, EarlyBytes};
+use plimsoll_blocks::draft::{Draft, Placed};
 use plimsoll_blocks::pool::{Pool, PooledBytes};
-use plimsoll_blocks::scan::{Part, Piece, Whole};
+use plimsoll_blocks::range::RangePlan;
+use plimsoll_blocks::scan::{Part, Piece, Scanner, Whole};
 use plimsoll_blocks::workloads::{PartWork, SMALL_WINDOW, UnpackWork, Unpacked};
+use plimsoll_core::Bytes;
 use plimsoll_runtime::{Held, Orchestrator, Registered, RunError, SubmitError, Task, Ticket};
 
 use super::error::PackError;
@@ -30,17 +34,54 @@ const PARTS_MAX: usize = 3;
 pub(super) struct Wanted {
     pub(super) skip: u64,
     pub(super) take: u64,
-    pub(super) options: UnpackOptions,
+    pub(super) limit: Option<Bytes>,
+}
+
+impl Wanted {
+    /// Everything.
+    pub(super) fn all(options: &UnpackOptions) -> Self {
+        Self { skip: 0, take: u64::MAX, limit: options.limit }
+    }
+
+    /// A range of it, and the pieces that hold it.
+    pub(super) fn range<R: Read + Seek>(
+        mut input: R,
+        range: &Range<u64>,
+        options: &UnpackOptions,
+        pool: &Pool,
+    ) -> Result<(Self, Scanner<R>), PackError> {
+        let plan = RangePlan::new(&mut input, range)?;
+        let wanted = Self { skip: plan.skip, take: plan.take, limit: options.limit };
+        Ok((wanted, plan.scanner(input, pool)?))
+    }
+}
+
+/// Where unpacked bytes go.
+pub(super) enum Output<'a> {
+    /// In order.
+    Stream(&'a mut dyn Write),
+    /// In whatever order they come.
+    Draft(Arc<dyn Draft>),
+}
+
+impl Output<'_> {
+    fn write(&mut self, bytes: &[u8], at: u64) -> Result<(), PackError> {
+        let written = match self {
+            Self::Stream(output) => output.write_all(bytes),
+            Self::Draft(draft) => draft.write_at(bytes, at),
+        };
+        written.map_err(PackError::Output)
+    }
 }
 
 /// Unpacks pieces.
-pub(super) fn unpack(
+pub(super) fn unpack<'a>(
     orchestrator: &Orchestrator,
     pool: &Pool,
     pieces: Intake<Piece, UnpackError>,
     wanted: Wanted,
-    output: &mut dyn Write,
-    watch: &PackWatch,
+    output: Output<'a>,
+    watch: &'a PackWatch,
 ) -> Result<PackSummary, PackError> {
     let mut unpacking = Unpacking {
         orchestrator,
@@ -55,17 +96,20 @@ pub(super) fn unpack(
         items: items_max(orchestrator),
         submitted: 0,
         last: None,
-        is_draft: wanted.options.is_draft,
+        placing: match &output {
+            Output::Draft(draft) => Some(Placing { draft: Arc::clone(draft), next: Some(0), limit: wanted.limit }),
+            Output::Stream(_) => None,
+        },
+        delivered: 0,
         watch,
     };
     let mut delivery = Delivery::new(wanted, output, watch);
     while !delivery.is_over()
         && let Some(done) = unpacking.next()
     {
-        match done? {
-            Delivered::Some(bytes) => delivery.write(&bytes)?,
-            Delivered::Last { bytes, packed, retries } => delivery.add(&bytes, packed, retries)?,
-        }
+        let Delivered { bytes, placed, packed, retries } = done?;
+        delivery.pass(placed);
+        delivery.add(&bytes, packed, retries)?;
     }
     delivery.end()
 }
@@ -73,13 +117,13 @@ pub(super) fn unpack(
 /// The unpacked file as it is written, piece by piece.
 pub(super) struct Delivery<'a> {
     window: Window,
-    output: &'a mut dyn Write,
+    output: Output<'a>,
     watch: &'a PackWatch,
     summary: PackSummary,
 }
 
 impl<'a> Delivery<'a> {
-    pub(super) fn new(wanted: Wanted, output: &'a mut dyn Write, watch: &'a PackWatch) -> Self {
+    pub(super) fn new(wanted: Wanted, output: Output<'a>, watch: &'a PackWatch) -> Self {
         Self { window: Window { wanted, given: 0 }, output, watch, summary: PackSummary::default() }
     }
 
@@ -88,19 +132,20 @@ impl<'a> Delivery<'a> {
         self.window.is_over()
     }
 
-    /// Writes what is wanted of the next bytes.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), PackError> {
-        let part = self.window.cut(bytes)?;
-        self.output.write_all(part).map_err(PackError::Output)?;
-        self.watch.add(part.len() as u64, 0);
-        self.summary.raw += part.len() as u64;
-        Ok(())
+    /// So many bytes were written by others.
+    fn pass(&mut self, count: u64) {
+        self.window.given += count;
+        self.watch.add(count, 0);
+        self.summary.raw += count;
     }
 
-    /// The same, with which a piece ends.
+    /// Writes what is wanted of the next piece.
     pub(super) fn add(&mut self, bytes: &[u8], packed: u64, retries: u64) -> Result<(), PackError> {
-        self.write(bytes)?;
-        self.watch.add(0, packed);
+        let at = self.window.given;
+        let part = self.window.cut(bytes)?;
+        self.output.write(part, at)?;
+        self.watch.add(part.len() as u64, packed);
+        self.summary.raw += part.len() as u64;
         self.summary.packed += packed;
         self.summary.blocks += 1;
         self.summary.retries += retries;
@@ -108,7 +153,9 @@ impl<'a> Delivery<'a> {
     }
 
     pub(super) fn end(self) -> Result<PackSummary, PackError> {
-        self.output.flush().map_err(PackError::Output)?;
+        if let Output::Stream(output) = self.output {
+            output.flush().map_err(PackError::Output)?;
+        }
         Ok(self.summary)
     }
 }
@@ -131,19 +178,19 @@ impl Window {
         let left = self.wanted.take - self.given;
         let part = &rest[..(rest.len() as u64).min(left) as usize];
         self.given += part.len() as u64;
-        match self.wanted.options.limit {
+        match self.wanted.limit {
             Some(limit) if self.given > limit.0 => Err(UnpackError::OverLimit { limit }.into()),
             _ => Ok(part),
         }
     }
 }
 
-/// What came of a piece.
-enum Delivered {
-    /// Some of its bytes.
-    Some(EarlyBytes),
-    /// All of them, or the last.
-    Last { bytes: PooledBytes, packed: u64, retries: u64 },
+/// What came of a piece: its bytes, or how many of them were put into their place.
+struct Delivered {
+    bytes: PooledBytes,
+    placed: u64,
+    packed: u64,
+    retries: u64,
 }
 
 struct UnderWay {
@@ -152,34 +199,42 @@ struct UnderWay {
     /// Bytes that it counts for.
     size: u64,
     ticket: Waiting,
-    /// Its bytes as they come, if they do before it is done.
-    early: Option<Arc<Early>>,
-    /// How its task ended.
-    ended: Option<Result<Given, RunError>>,
+    /// Where who unpacks it puts its bytes, and how many they are.
+    placed: Option<(Arc<Placed>, u64)>,
 }
 
 impl UnderWay {
-    /// Its next bytes, or how it ended once all that came before were taken.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<EarlyBytes, Result<Given, RunError>>> {
-        if let Poll::Ready(bytes) = self.poll_early(context) {
-            return Poll::Ready(Ok(bytes));
-        }
-        let ended = match self.ended.take() {
-            Some(ended) => ended,
-            None => ready!(self.ticket.poll(context)),
+    /// What it comes to, of what its task gave.
+    fn deliver(&self, given: Given) -> Result<Delivered, PackError> {
+        let placed = match &self.placed {
+            None => 0,
+            Some((placed, count)) => match placed.failed() {
+                None => *count,
+                Some(error) => return Err(PackError::Output(error)),
+            },
         };
-        // Some may have come between the two looks.
-        match self.poll_early(context) {
-            Poll::Ready(bytes) => {
-                self.ended = Some(ended);
-                Poll::Ready(Ok(bytes))
-            }
-            Poll::Pending => Poll::Ready(Err(ended)),
-        }
+        Ok(Delivered { bytes: given.bytes, placed, packed: self.packed, retries: given.retries })
     }
+}
 
-    fn poll_early(&self, context: &Context<'_>) -> Poll<EarlyBytes> {
-        self.early.as_ref().map_or(Poll::Pending, |early| early.poll(context))
+/// The places of pieces in a draft.
+struct Placing {
+    draft: Arc<dyn Draft>,
+    /// That of the next piece, unless one before it does not tell how much it gives.
+    next: Option<u64>,
+    limit: Option<Bytes>,
+}
+
+impl Placing {
+    /// Gives a piece its place, if that is known and within the limit; what goes beyond is refused when it is delivered.
+    fn place(&mut self, whole: &mut Whole) -> Option<(Arc<Placed>, u64)> {
+        let (at, count) = (self.next.take()?, whole.raw_max() as u64);
+        if self.limit.is_some_and(|limit| at + count > limit.0) {
+            return None;
+        }
+        let placed = whole.place(&self.draft, at)?;
+        self.next = Some(at + count);
+        Some((placed, count))
     }
 }
 
@@ -239,8 +294,10 @@ struct Unpacking<'a> {
     submitted: u64,
     /// What ends it once all pieces before it are delivered.
     last: Option<PackError>,
-    /// Frames may be written before they are whole.
-    is_draft: bool,
+    /// If it goes into a draft.
+    placing: Option<Placing>,
+    /// Bytes of the pieces that are delivered.
+    delivered: u64,
     watch: &'a PackWatch,
 }
 
@@ -261,19 +318,19 @@ impl Unpacking<'_> {
             }
             return Poll::Ready(self.last.take().map(Err));
         };
-        let ended = match ready!(first.poll(context)) {
-            Ok(bytes) => return Poll::Ready(Some(Ok(Delivered::Some(bytes)))),
-            Err(ended) => ended,
-        };
+        let ended = ready!(first.ticket.poll(context));
         let Some(first) = self.under_way.pop_front() else { return Poll::Pending };
         self.bytes -= first.size;
-        let delivered = ended.map_err(|failure| PackError::of_block(first.number, failure)).map(|given| {
+        let delivered = ended.map_err(|failure| PackError::of_block(first.number, failure)).and_then(|given| {
             if let (Waiting::Part(_), Some(stream)) = (&first.ticket, &mut self.stream) {
                 stream.under_way -= 1;
                 stream.has_more = given.has_more;
             }
-            Delivered::Last { bytes: given.bytes, packed: first.packed, retries: given.retries }
+            first.deliver(given)
         });
+        if let Ok(delivered) = &delivered {
+            self.delivered += delivered.bytes.len() as u64 + delivered.placed;
+        }
         Poll::Ready(Some(delivered))
     }
 
@@ -339,16 +396,28 @@ impl Unpacking<'_> {
     }
 
     fn submit_whole(&mut self, mut whole: Whole) -> Result<(), PackError> {
-        let early = self.is_draft.then(|| whole.come_early()).flatten();
+        let placed = self.place(&mut whole);
         let (packed, size) = (whole.packed() as u64, (whole.packed() + whole.raw_max()) as u64);
         let number = self.submitted;
         let ticket = self.orchestrator.submit(&self.whole, Task::new(whole));
         let ticket = ticket.map_err(|SubmitError { reason, .. }| PackError::Refused { number, reason })?;
-        self.push(Waiting::Whole(ticket), early, packed, size);
+        self.push(Waiting::Whole(ticket), placed, packed, size);
         Ok(())
     }
 
+    /// Where a piece goes by the hand of who unpacks it, if all pieces before it tell how much they give.
+    fn place(&mut self, whole: &mut Whole) -> Option<(Arc<Placed>, u64)> {
+        let placing = self.placing.as_mut()?;
+        if self.under_way.is_empty() && self.stream.is_none() {
+            placing.next = Some(self.delivered);
+        }
+        placing.place(whole)
+    }
+
     fn submit_part(&mut self, part: Part) -> Result<(), PackError> {
+        if let Some(placing) = &mut self.placing {
+            placing.next = None;
+        }
         if part.is_first {
             let parts = if part.window() <= SMALL_WINDOW { &self.small_parts } else { &self.parts };
             let held = self.orchestrator.hold(parts);
@@ -369,8 +438,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn push(&mut self, ticket: Waiting, early: Option<Arc<Early>>, packed: u64, size: u64) {
-        self.under_way.push_back(UnderWay { number: self.submitted, packed, size, ticket, early, ended: None });
+    fn push(&mut self, ticket: Waiting, placed: Option<(Arc<Placed>, u64)>, packed: u64, size: u64) {
+        self.under_way.push_back(UnderWay { number: self.submitted, packed, size, ticket, placed });
         self.submitted += 1;
         self.bytes += size;
     }

@@ -1,18 +1,50 @@
-//! Outputs that are thrown away if it ends with an error: frames are written while they are unpacked, and nothing else about
-//! it is different.
+//! Outputs that are thrown away if it ends with an error: who unpacks a frame writes it meanwhile, and nothing else about it is
+//! different.
 
-use std::io::Cursor;
+use std::io::{self, Cursor};
+use std::sync::{Arc, Mutex};
 
 use plimsoll::Bytes;
-use plimsoll::pack::{Format, PackError, PackOptions, PackSummary, PackWatch, Packer, UnpackError, UnpackOptions};
+use plimsoll::pack::{
+    Draft, Format, PackError, PackOptions, PackSummary, PackWatch, Packer, UnpackError, UnpackOptions,
+};
 use plimsoll_core::rng::Rng;
 
 use crate::data::{mixed, of, pack, packer, unpack};
 
-const DRAFT: UnpackOptions = UnpackOptions { limit: None, is_draft: true };
+/// A draft in memory that has room for so many bytes.
+struct Kept {
+    bytes: Mutex<Vec<u8>>,
+    room: usize,
+}
+
+impl Kept {
+    fn new(room: usize) -> Arc<Self> {
+        Arc::new(Self { bytes: Mutex::default(), room })
+    }
+}
+
+impl Draft for Kept {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let (mut kept, start) = (self.bytes.lock().unwrap(), at as usize);
+        let end = start + bytes.len();
+        if end > self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if kept.len() < end {
+            kept.resize(end, 0);
+        }
+        kept[start..end].copy_from_slice(bytes);
+        Ok(())
+    }
+}
 
 fn draft(packer: &Packer, packed: &[u8], into: &mut Vec<u8>) -> Result<PackSummary, PackError> {
-    packer.unpack(Cursor::new(packed.to_vec()), into, &DRAFT, &PackWatch::default())
+    let kept = Kept::new(usize::MAX);
+    let input = Cursor::new(packed.to_vec());
+    let done = packer.unpack_draft(input, kept.clone(), &UnpackOptions::default(), &PackWatch::default());
+    into.extend_from_slice(&kept.bytes.lock().unwrap());
+    done
 }
 
 fn frames_of(bytes: u64) -> PackOptions {
@@ -52,20 +84,57 @@ fn only_a_draft_gets_bytes_of_a_frame_that_is_not_whole() {
     assert!(matches!(error.damage(), Some(UnpackError::Damaged { at: 0, .. })) && late.is_empty(), "{error}");
 }
 
+/// Frames that tell how much they give, and others, members of all kinds, and frames that go through in parts.
 #[test]
-fn ranges_and_limits_hold_for_drafts() {
+fn pieces_that_do_not_tell_their_length_stand_between_those_that_do() {
+    let (packer, raw) = (packer(2), mixed(3_000_000, 21));
+    let known = pack(&packer, &frames_of(1 << 20), &raw);
+    // No content size, no checksum, a window of 1 MiB; a block of seven bytes as they are.
+    let mut unknown = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 10 << 3];
+    unknown.extend(&(7_u32 << 3 | 1).to_le_bytes()[..3]);
+    unknown.extend(b"between");
+    let large = {
+        let mut context = zstd_safe::CCtx::create();
+        let mut frame = Vec::with_capacity(zstd_safe::compress_bound(60_000_000));
+        context.compress2(&mut frame, &vec![3; 60_000_000]).unwrap();
+        frame
+    };
+    let packed = [&known[..], &unknown, &known, &large, &unknown, &unknown, &known].concat();
+    let expected = [&raw[..], b"between", &raw, &vec![3; 60_000_000], b"between", b"between", &raw].concat();
+    let mut back = Vec::new();
+    assert_eq!(draft(&packer, &packed, &mut back).unwrap().raw, expected.len() as u64);
+    assert!(back == expected);
+    for format in [Format::Gzip, Format::Bgzf] {
+        let (packed, mut back) = (pack(&packer, &of(format), &raw), Vec::new());
+        draft(&packer, &packed, &mut back).unwrap();
+        assert!(back == raw, "{format:?}");
+    }
+}
+
+#[test]
+fn limits_hold_for_drafts() {
     let (packer, raw) = (packer(2), mixed(6_000_000, 3));
     let packed = pack(&packer, &frames_of(2 << 20), &raw);
-    for range in [0..1, 2_000_000..2_200_000, 100..5_900_000, 5_999_999..7_000_000] {
-        let (mut part, input) = (Vec::new(), Cursor::new(packed.clone()));
-        packer.unpack_range(input, &mut part, &range, &DRAFT, &PackWatch::default()).unwrap();
-        let [from, to] = [range.start, range.end].map(|place| (place as usize).min(raw.len()));
-        assert!(part == raw[from..to], "{range:?}");
+    let (limited, kept) = (UnpackOptions { limit: Some(Bytes(3_000_000)) }, Kept::new(usize::MAX));
+    let input = Cursor::new(packed.clone());
+    let error = packer.unpack_draft(input, kept.clone(), &limited, &PackWatch::default()).unwrap_err();
+    assert!(matches!(error.damage(), Some(UnpackError::OverLimit { .. })), "{error}");
+    assert!(kept.bytes.lock().unwrap().len() <= 3_000_000);
+    let (enough, kept) = (UnpackOptions { limit: Some(Bytes(6_000_000)) }, Kept::new(usize::MAX));
+    packer.unpack_draft(Cursor::new(packed), kept.clone(), &enough, &PackWatch::default()).unwrap();
+    assert!(*kept.bytes.lock().unwrap() == raw);
+}
+
+#[test]
+fn a_draft_that_cannot_be_written_says_why() {
+    let (packer, raw) = (packer(2), mixed(6_000_000, 3));
+    for options in [frames_of(1 << 20), of(Format::Gzip), of(Format::Bgzf)] {
+        let input = Cursor::new(pack(&packer, &options, &raw));
+        let kept = Kept::new(3_000_000);
+        let error = packer.unpack_draft(input, kept, &UnpackOptions::default(), &PackWatch::default()).unwrap_err();
+        let PackError::Output(reason) = &error else { panic!("{error}") };
+        assert_eq!(reason.kind(), io::ErrorKind::StorageFull);
     }
-    let limited = UnpackOptions { limit: Some(Bytes(3_000_000)), ..DRAFT };
-    let (mut back, input) = (Vec::new(), Cursor::new(packed));
-    let error = packer.unpack(input, &mut back, &limited, &PackWatch::default()).unwrap_err();
-    assert!(matches!(error.damage(), Some(UnpackError::OverLimit { .. })) && back.len() <= 3_000_000, "{error}");
 }
 
 /// Whatever is done to a file, a draft ends as any other output does, and with the same place.

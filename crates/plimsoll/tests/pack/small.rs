@@ -125,7 +125,7 @@ fn every_end_is_an_error_that_says_why() {
     let staged = PackOptions { method: Some(Method::Staged), ..PackOptions::default() }.recipe(None).unwrap();
     let refused = small.pack(&b"x"[..], &mut Vec::new(), &staged, &PackWatch::default()).unwrap_err();
     assert!(matches!(refused, PackError::NeedsScheduler), "{refused}");
-    let limit = UnpackOptions { limit: Some(Bytes(10)), ..UnpackOptions::default() };
+    let limit = UnpackOptions { limit: Some(Bytes(10)) };
     let (packed, mut raw) = (small_pack(&PackOptions::default(), &[7; 1_000]), Vec::new());
     let over = small.unpack(&packed[..], &mut raw, &limit, &PackWatch::default()).unwrap_err();
     assert!(raw.is_empty() && over.to_string().contains("more than 10 B"), "{over}");

@@ -42,7 +42,7 @@ fn a_bomb_streams_or_is_stopped_by_the_limit() {
     let mut count = Count::default();
     let done = packer.unpack(Cursor::new(bomb(blocks)), &mut count, &UnpackOptions::default(), &PackWatch::default());
     assert_eq!((done.unwrap().raw, count.0), (512 << 20, 512 << 20));
-    let options = UnpackOptions { limit: Some(Bytes(1 << 20)), ..UnpackOptions::default() };
+    let options = UnpackOptions { limit: Some(Bytes(1 << 20)) };
     let mut count = Count::default();
     let stopped = packer.unpack(Cursor::new(bomb(blocks)), &mut count, &options, &PackWatch::default()).unwrap_err();
     assert!(matches!(stopped.damage(), Some(UnpackError::OverLimit { .. })), "{stopped}");
@@ -117,7 +117,7 @@ fn a_tebibyte_is_stopped_by_the_limit_in_flat_memory() {
     let name = "streams::a_tebibyte_is_stopped_by_the_limit_in_flat_memory";
     alone(name, || {
         let limit = Bytes(512 << 20);
-        let (options, watch) = (UnpackOptions { limit: Some(limit), ..UnpackOptions::default() }, PackWatch::default());
+        let (options, watch) = (UnpackOptions { limit: Some(limit) }, PackWatch::default());
         let mut count = Count::default();
         let stopped = packer(2).unpack(tebibyte(), &mut count, &options, &watch).unwrap_err();
         assert!(matches!(stopped.damage(), Some(UnpackError::OverLimit { .. })), "{stopped}");

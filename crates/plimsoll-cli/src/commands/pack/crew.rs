@@ -5,10 +5,11 @@
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 use plimsoll::machine::{GpuUse, Machine, MachineOptions};
 use plimsoll::pack::{
-    PackError, PackSummary, PackWatch, Packer, PackerOptions, Recipe, SmallPacker, Stages, UnpackOptions,
+    Draft, PackError, PackSummary, PackWatch, Packer, PackerOptions, Recipe, SmallPacker, Stages, UnpackOptions,
 };
 use plimsoll::{Orchestrator, profile};
 use plimsoll_runtime::telemetry::{Counters, Snapshot};
@@ -144,15 +145,19 @@ impl Crew {
         }
     }
 
-    /// Unpacks a file, or a range of it.
+    /// Unpacks a file, or a range of it. If the output is a draft too, all hands write there, each at its place.
     pub(super) fn unpack(
         &self,
         input: File,
         output: &mut dyn Write,
+        draft: Option<Arc<dyn Draft>>,
         range: Option<&Range<u64>>,
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
+        if let (Hands::All(packer), Some(draft), None) = (self.hands(), draft, range) {
+            return packer.unpack_draft(input, draft, options, watch);
+        }
         match (self.hands(), range) {
             (Hands::One(packer), None) => packer.unpack(input, output, options, watch),
             (Hands::One(packer), Some(range)) => packer.unpack_range(input, output, range, options, watch),

@@ -18,13 +18,14 @@ mod target;
 mod telemetry;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll::StopSign;
-use plimsoll::pack::{PackError, PackSummary, PackWatch, Recipe, UnpackError, UnpackOptions};
+use plimsoll::pack::{Draft, PackError, PackWatch, Recipe, UnpackError, UnpackOptions};
 
-use self::args::{Common, RangeArg};
+use self::args::Common;
 pub(crate) use self::args::{PackArgs, UnpackArgs};
 use self::crew::Crew;
 use self::places::{Place, Source};
@@ -102,8 +103,9 @@ fn unpack_one(
     let watch = PackWatch::stopped_by(sign);
     let progress = follow(&args.common, &watch, None, place);
     let (begun, metadata) = (Instant::now(), source.metadata());
-    let options = UnpackOptions { limit: args.limit, is_draft: target.is_draft() };
-    let done = through(crew, source, &mut target, args.range.as_ref(), &options, &watch);
+    let (options, draft) = (UnpackOptions { limit: args.limit }, target.draft());
+    let range = args.range.as_ref().map(|range| &range.0);
+    let done = crew.unpack(source.into_file(), &mut target, draft, range, &options, &watch);
     drop(progress);
     let summary = done.map_err(|error| failed(place, error))?;
     let shown = Report::unpacking(place, target.name(), &summary, begun.elapsed(), crew);
@@ -111,22 +113,19 @@ fn unpack_one(
     shown.print(&args.common)
 }
 
-/// Unpacks all of it, or a range.
-fn through(
-    crew: &Crew,
-    source: Source,
-    output: &mut dyn Write,
-    range: Option<&RangeArg>,
-    options: &UnpackOptions,
-    watch: &PackWatch,
-) -> Result<PackSummary, PackError> {
-    crew.unpack(source.into_file(), output, range.map(|range| &range.0), options, watch)
-}
-
 /// Ctrl-C ends it in order. What is over in a moment needs no thread for that.
 fn on_signal(common: &Common, are_packed: bool) -> Result<StopSign, Stop> {
     let are_small = Place::all(common)?.iter().all(|place| crew::is_small(place.length(), are_packed));
     Ok(if are_small { stop::on_signal_in_a_moment() } else { stop::on_signal() })
+}
+
+/// Where it does not matter what is written.
+struct Nowhere;
+
+impl Draft for Nowhere {
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Unpacks a file to nowhere: is it whole and right?
@@ -136,8 +135,8 @@ fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<pli
     let watch = PackWatch::default();
     let progress = follow(common, &watch, None, place);
     let begun = Instant::now();
-    let options = UnpackOptions { limit, is_draft: true };
-    let done = through(&crew, source, &mut io::sink(), None, &options, &watch);
+    let (options, nowhere) = (UnpackOptions { limit }, Arc::new(Nowhere));
+    let done = crew.unpack(source.into_file(), &mut io::sink(), Some(nowhere), None, &options, &watch);
     drop(progress);
     let summary = done.map_err(|error| failed(place, error))?;
     Report::unpacking(place, None, &summary, begun.elapsed(), &crew).print(common)?;
