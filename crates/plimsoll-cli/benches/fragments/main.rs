@@ -8,6 +8,7 @@ mod weights;
 
 mod moves;
 mod peers;
+mod raw;
 
 use std::fs;
 use std::path::Path;
