@@ -16,9 +16,9 @@ const CAPACITY: u64 = 10_000;
 /// A round of the campaign.
 const ROUND: Duration = Duration::from_millis(15);
 /// After so many rounds a busy hour becomes a calm one, and the other way round.
-const CALM: u64 = 250;
+const CALM: u64 = 500;
 /// Rounds in which somebody surely has to step down.
-const STEPS_SURELY: u64 = 5_000;
+const STEPS_SURELY: u64 = 20_000;
 /// Rounds in CI.
 const ROUNDS: u64 = 1_000;
 
@@ -60,7 +60,7 @@ fn three_kinds_of_programs_share_a_card() {
     let mut ended: BTreeMap<&str, usize> = BTreeMap::new();
     let mut most = 0;
     for round in 0..rounds() {
-        // In calm hours a program has the whole card, and steps down when the others come.
+        // In calm hours a long training rises to all that it wants, and steps down when the others come.
         let chance = if (round / CALM).is_multiple_of(2) { 0.02 } else { 0.003 };
         for kind in ["llm", "image", "batch", "batch"] {
             let of_kind = there.iter().filter(|(known, _)| *known == kind).count();
@@ -70,6 +70,9 @@ fn three_kinds_of_programs_share_a_card() {
         }
         if round % 400 == 100 {
             there.push(("rude", Process::start("program", rig.folder.path(), &["rude"])));
+        }
+        if round % 400 == 300 && there.iter().all(|(kind, _)| *kind != "training") {
+            there.push(("training", Process::start("program", rig.folder.path(), &["training"])));
         }
         if rng.chance(0.01) {
             change_a_priority(&rig, &mut rng);
