@@ -23,16 +23,18 @@ pub(super) fn blur_down(rows: [&[f32]; TAPS], out: &mut [f32]) {
     weigh(rows, out);
 }
 
-/// The same operations, in the same order, as the shaders' for a pixel.
+/// The same operations, in the same order, as the shaders' for a pixel. Each tap has a name: of slices in an array the compiler
+/// forgets what it knows of their lengths, and takes pixel by pixel.
 #[inline(always)]
 fn weigh(taps: [&[f32]; TAPS], out: &mut [f32]) {
-    let taps = taps.map(|tap| &tap[..out.len()]);
+    let count = out.len();
+    let [a, b, c, d, middle, e, f, g, h] = taps;
+    let (a, b, c, d) = (&a[..count], &b[..count], &c[..count], &d[..count]);
+    let (middle, e, f, g, h) = (&middle[..count], &e[..count], &f[..count], &g[..count], &h[..count]);
+    let [first, second, third, fourth, fifth] = WEIGHTS;
     for (x, out) in out.iter_mut().enumerate() {
-        let mut sum = WEIGHTS[0] * taps[REACH][x];
-        for (k, weight) in WEIGHTS.iter().enumerate().skip(1) {
-            sum += weight * (taps[REACH - k][x] + taps[REACH + k][x]);
-        }
-        *out = sum;
+        let sum = first * middle[x] + second * (d[x] + e[x]);
+        *out = sum + third * (c[x] + f[x]) + fourth * (b[x] + g[x]) + fifth * (a[x] + h[x]);
     }
 }
 
