@@ -8,7 +8,6 @@ mod weights;
 
 mod moves;
 mod peers;
-mod raw;
 
 use std::fs;
 use std::path::Path;

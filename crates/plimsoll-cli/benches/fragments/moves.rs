@@ -8,7 +8,6 @@ use std::sync::Arc;
 use plimsoll::fragments::{FragmentFile, HoldRequest, Holder, Holding, Store, StoreOptions, StoredModel};
 use plimsoll::{Bytes, DeviceId, DeviceKind, Orchestrator};
 
-use crate::raw::RawGpu;
 use crate::{gb_a_second, in_turns};
 
 fn share(name: &str, speed: [f64; 2], limit: &str, best: [f64; 2]) {
@@ -52,8 +51,7 @@ pub(crate) fn rows(orchestrator: &Arc<Orchestrator>, path: &Path, file: &Fragmen
 }
 
 /// All levels of bit planes, beside the same bytes copied within memory: into new memory, because a device's buffers are new
-/// each time and the system clears every page of them, and into memory that was written before. Of a GPU also beside what its
-/// driver takes by itself.
+/// each time and the system clears every page of them, and into memory that was written before.
 fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, device: DeviceId, kind: DeviceKind) {
     let finest = model.model().index.bits.levels() - 1;
     let quality = model.model().index.tensors[0].quality(finest);
@@ -73,20 +71,10 @@ fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, device: DeviceId,
         let holder = Holder::hold(orchestrator, model, request).and_then(Holding::wait);
         assert_eq!(holder.expect("there is room").held(), held);
     };
-    let gpu = (kind == DeviceKind::Gpu).then(RawGpu::open);
-    let mut write_raw = || {
-        if let Some(gpu) = &gpu {
-            gpu.write_anew(&levels);
-        }
-    };
-    let [hold, anew, again, raw] = in_turns([&mut hold, &mut copy_anew, &mut copy_again, &mut write_raw]);
+    let [hold, anew, again] = in_turns([&mut hold, &mut copy_anew, &mut copy_again]);
     let name = format!("memory to {device} ({kind:?}), checked, with its grant");
     share(&name, gb_a_second(held.0, hold), "memcpy into new memory", gb_a_second(held.0, anew));
     share(&name, gb_a_second(held.0, hold), "memcpy into memory that was written before", gb_a_second(held.0, again));
-    if gpu.is_some() {
-        let what = "new buffers of the driver, written where they lie, unchecked";
-        share(&name, gb_a_second(held.0, hold), what, gb_a_second(held.0, raw));
-    }
 }
 
 /// Bytes of each level of bit planes of each piece.
