@@ -44,6 +44,7 @@ impl Draft for Sparse {
         while place < bytes.len() {
             let to_edge = HOLE - ((at + place as u64) % HOLE as u64) as usize;
             let end = bytes.len().min(place + to_edge);
+            // Whoever was here before wrote the same bytes: what unpacks to others ends with an error, and without a file.
             if end - place == HOLE && is_zero(&bytes[place..end]) {
                 self.write_run(&bytes[run..place], at + run as u64)?;
                 run = end;
