@@ -11,8 +11,9 @@ use std::io::{Seek, Write};
 use std::path::Path;
 
 use bytemuck::cast_slice;
-use image::codecs::{bmp, jpeg, qoi, tiff, webp};
+use image::codecs::{bmp, qoi, tiff, webp};
 use image::{ExtendedColorType, ImageEncoder, ImageResult};
+use jpeg_encoder::{ColorType, Encoder, EncodingError, SamplingFactor};
 
 use crate::Size;
 use crate::frames::{Colour, Frame, MakeFrameError};
@@ -66,7 +67,7 @@ pub fn encode(
         Encoding::WebP => by_image(frame, encoding, webp::WebPEncoder::new_lossless(out)),
         Encoding::Qoi => by_image(frame, encoding, qoi::QoiEncoder::new(out)),
         Encoding::Bmp => by_image(frame, encoding, bmp::BmpEncoder::new(&mut out)),
-        Encoding::Jpeg => by_image(frame, encoding, jpeg::JpegEncoder::new_with_quality(out, quality.0)),
+        Encoding::Jpeg => write_jpeg(frame, quality, out),
     }
 }
 
@@ -99,6 +100,19 @@ fn write_png(frame: &Frame, out: impl Write) -> Result<(), EncodeError> {
     written.map_err(|error| match error {
         png::EncodingError::IoError(error) => EncodeError::Write(error),
         error => EncodeError::Encoder { encoding: Encoding::Png, reason: error.to_string() },
+    })
+}
+
+/// With colour as fine as brightness: whoever wants it coarser has a chain for that.
+fn write_jpeg(frame: &Frame, quality: JpegQuality, out: impl Write) -> Result<(), EncodeError> {
+    let Size { width, height } = frame.format().size();
+    let refused = |reason: String| EncodeError::Encoder { encoding: Encoding::Jpeg, reason };
+    let side = |pixels: u32| u16::try_from(pixels).map_err(|_| refused(format!("{pixels} pixels are more than 65535")));
+    let mut encoder = Encoder::new(out, quality.0);
+    encoder.set_sampling_factor(SamplingFactor::R_4_4_4);
+    encoder.encode(frame.bytes(), side(width)?, side(height)?, ColorType::Rgb).map_err(|error| match error {
+        EncodingError::IoError(error) => EncodeError::Write(error),
+        error => refused(error.to_string()),
     })
 }
 

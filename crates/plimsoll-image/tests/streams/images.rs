@@ -44,6 +44,31 @@ fn jpeg_comes_near() {
     assert!(furthest <= Some(8), "{furthest:?}");
 }
 
+/// Columns of red and of blue are told apart only by a file that keeps colour as fine as brightness.
+#[test]
+fn jpeg_keeps_the_colour_of_a_column() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("columns.jpg");
+    let format = format(8, Colour::Rgb);
+    let columns = [[254, 0, 0], [0, 0, 254]].into_iter().cycle().flatten().take(format.frame_bytes());
+    let columns = plimsoll_image::frames::Frame::new(format, columns.collect()).expect("a frame");
+    write_image(&path, &columns, JpegQuality::default()).expect("written");
+    let again = read_image(&path).expect("read");
+    let furthest = again.bytes().iter().zip(columns.bytes()).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(furthest <= Some(24), "{furthest:?}");
+}
+
+#[test]
+fn what_no_jpeg_can_hold_is_told_with_its_side() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let wide = plimsoll_image::Size { width: 65_536, height: 1 };
+    let format = plimsoll_image::frames::Format::new(wide, 8, Colour::Rgb).expect("a format");
+    let error = write_image(&folder.path().join("wide.jpg"), &frame(format, 1), JpegQuality::default());
+    let error = error.expect_err("too wide").to_string();
+    assert_eq!(error, "no JPEG file can be made (65536 pixels are more than 65535); choose another format");
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+}
+
 #[test]
 fn what_is_no_image_is_refused_before_a_file_is_begun() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,6 @@
 //! Pictures as a part of the page: JPEG in base64, a tenth of what PNG would take.
 
-use image::ExtendedColorType;
-use image::codecs::jpeg::JpegEncoder;
+use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
 use super::Picture;
 
@@ -31,7 +30,11 @@ pub(crate) fn indexed(width: u32, height: u32, codes: &[u8], palette: &[u8]) -> 
 
 fn jpeg_uri(width: u32, height: u32, rgb: &[u8], quality: u8) -> String {
     let mut file = Vec::new();
-    let encoded = JpegEncoder::new_with_quality(&mut file, quality).encode(rgb, width, height, ExtendedColorType::Rgb8);
+    let mut encoder = Encoder::new(&mut file, quality);
+    // Thin lines of one colour stay that colour.
+    encoder.set_sampling_factor(SamplingFactor::R_4_4_4);
+    let side = |pixels: u32| u16::try_from(pixels).unwrap_or(0);
+    let encoded = encoder.encode(rgb, side(width), side(height), ColorType::Rgb);
     encoded.expect("sides from 1 to 65535 and data of their length, written to memory");
     format!("data:image/jpeg;base64,{}", base64(&file))
 }
