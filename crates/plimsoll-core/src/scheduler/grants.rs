@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `grants.rs` | what may an owner do: ask, step, return? |
 //! | `book.rs` | which grants are there, and in which state? |
+//! | `tally.rs` | what is known of all of them together? |
+//! | `returns.rs` | what was given back, and nobody knows to be free? |
 //! | `give.rs` | who is given bytes, and what is kept for whom? |
 //! | `pressure.rs` | how full are devices, and what quality does that leave to whom? |
 //! | `recall.rs` | who has to step down for whom? |
@@ -26,10 +28,12 @@ mod outsiders;
 mod pressure;
 mod programs;
 mod recall;
+mod returns;
 mod rise;
 mod steps;
 mod strangers;
 mod take_in;
+mod tally;
 mod wait;
 
 pub(super) use book::Grants;
@@ -42,7 +46,8 @@ use crate::grant::{
 };
 use crate::ledger::{Holder, ShortfallError};
 use crate::{Bytes, DeviceId, Moment, Nanos, Priority};
-use book::{Grant, Receding};
+use book::Grant;
+use returns::Receding;
 
 /// Grants at once, in whatever state: each is looked at when memory comes back, and an owner has one or a few.
 pub const GRANTS_MAX: usize = 4_096;
@@ -196,7 +201,7 @@ impl<H: Host> Scheduler<H> {
     /// A grant as it stands; nothing once it is free.
     pub fn grant(&self, id: GrantId) -> Option<GrantStatus> {
         let grant = self.grants.get(id)?;
-        let receding = self.grants.receding.iter().filter(|receding| receding.grant == id);
+        let receding = self.grants.receding.of(id);
         let returning = receding.map(|each| (each.device, self.ledger.held(each.lease, each.device)));
         Some(GrantStatus {
             owner: grant.spec.owner,
@@ -213,6 +218,13 @@ impl<H: Host> Scheduler<H> {
             stopping: grant.stopping,
             items_left: grant.items_left,
         })
+    }
+
+    /// What a grant is promised of a device, with what it has given back and nobody knows to be free; nothing once it is free.
+    pub fn promised_to_grant(&self, id: GrantId, device: DeviceId) -> Bytes {
+        let Some(grant) = self.grants.get(id) else { return Bytes::ZERO };
+        let returning = self.grants.receding.of(id).map(|each| each.lease);
+        grant.lease.into_iter().chain(returning).map(|lease| self.ledger.held(lease, device)).sum()
     }
 
     /// Every grant that is not free, oldest first.
@@ -293,7 +305,7 @@ impl<H: Host> Scheduler<H> {
     /// A grant whose owner has left is free when nothing of it is on its way back any more.
     fn end_if_free(&mut self, now: Moment, id: GrantId) {
         let has_left = self.grants.get(id).is_some_and(|grant| grant.phase == GrantPhase::Returning);
-        if has_left && !self.grants.receding.iter().any(|receding| receding.grant == id) {
+        if has_left && !self.grants.receding.any_of(id) {
             self.end_grant(now, id, GrantEnd::Returned);
         }
     }
@@ -395,14 +407,14 @@ impl<H: Host> Scheduler<H> {
         let late = |grant: &book::Grant| {
             grant.phase == GrantPhase::Waiting && grant.waits_until.is_some_and(|until| until <= now)
         };
-        for id in self.those(late) {
+        for id in self.grants.due_by(now, late) {
             let refusal = GrantError::NotInTime(self.shortage(id));
             self.refuse_grant(now, id, refusal);
         }
         let overdue = |grant: &book::Grant| {
             !grant.overdue && matches!(grant.phase, GrantPhase::Recalled { until, .. } if until <= now)
         };
-        for id in self.those(overdue) {
+        for id in self.grants.due_by(now, overdue) {
             self.grants.change(id, |grant| grant.overdue = true);
             self.note(now, || What::Grant { grant: id, edge: GrantEdge::Overdue });
             self.grants.news.push(GrantNews::Overdue { grant: id });
@@ -421,7 +433,7 @@ impl<H: Host> Scheduler<H> {
             let others = [grant.stays_until, grant.spares_batches_until, grant.allotted_by, fell];
             has_passed(grant.rises_from) || others.into_iter().any(has_passed)
         };
-        for id in self.those(any_has) {
+        for id in self.grants.due_by(now, any_has) {
             self.grants.change(id, |grant| {
                 let Grant { rises_from, stays_until, spares_batches_until, allotted_by, .. } = grant;
                 for pause in [rises_from, stays_until, spares_batches_until, allotted_by] {
@@ -451,7 +463,7 @@ impl<H: Host> Scheduler<H> {
     pub(super) fn not_now(&self, device: DeviceId, wanted: Bytes, free: Bytes) -> ShortfallError {
         let held_by = |grant: &book::Grant| grant.lease.map_or(Bytes::ZERO, |lease| self.ledger.held(lease, device));
         let held = self.grants.all.values().map(|grant| (held_by(grant), grant.spec.owner));
-        let receding = self.grants.receding.iter().map(|each| (self.ledger.held(each.lease, device), each.owner));
+        let receding = self.grants.receding.iter().map(|(_, each)| (self.ledger.held(each.lease, device), each.owner));
         match held.chain(receding).max_by_key(|(bytes, _)| *bytes) {
             Some((granted, owner)) if granted > Bytes::ZERO && wanted <= self.ledger.measured(device) => {
                 ShortfallError::Granted { device, wanted, free, owner, granted }
@@ -483,9 +495,10 @@ impl<H: Host> Scheduler<H> {
         if self.grants.waiting.len() > self.grants.all.len() {
             return Err("more grants in line than there are".into());
         }
+        self.grants.check()?;
         for device in self.device_ids() {
             let leases = self.grants.all.values().filter_map(|grant| grant.lease);
-            let leases = leases.chain(self.grants.receding.iter().map(|receding| receding.lease));
+            let leases = leases.chain(self.grants.receding.iter().map(|(_, each)| each.lease));
             let held: Bytes = leases.map(|lease| self.ledger.held(lease, device)).sum();
             if held != self.ledger.outside(device) {
                 return Err(format!("{device}: grants hold {held}, the ledger says {}", self.ledger.outside(device)));

@@ -1,6 +1,7 @@
 //! The book of grants: which there are, in which state, who waits in which order, what is on its way back.
 //! Never decides who gets what; never counts bytes itself (the ledger does).
-//! Invariant: a grant is in exactly one state; the order of waiting holds exactly those that wait.
+//! Invariants: a grant is in exactly one state; the order of waiting holds exactly those that wait; whatever changes a grant
+//! changes the tally with it (`Grants::change`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,9 @@ use smallvec::SmallVec;
 
 use super::GrantNews;
 use super::outsiders::Outsiders;
-use crate::grant::{GrantId, GrantOwner, GrantPhase, GrantRung, GrantSpec};
+use super::returns::Returns;
+use super::tally::{Mark, Tally};
+use crate::grant::{GrantId, GrantPhase, GrantRung, GrantSpec};
 use crate::ledger::LeaseId;
 use crate::line::Memory;
 use crate::scheduler::Host;
@@ -70,6 +73,22 @@ impl Grant {
         matches!(self.phase, GrantPhase::Held | GrantPhase::Recalled { .. })
     }
 
+    /// Whether it was asked to step down or to leave, and still has time.
+    pub(super) fn is_coming_down(&self) -> bool {
+        !self.overdue && matches!(self.phase, GrantPhase::Recalled { .. })
+    }
+
+    /// When something of it is due next, but for the end of its leaving batches alone: that only counts beside one.
+    pub(super) fn due(&self) -> Option<Moment> {
+        let waits = self.waits_until.into_iter().chain(self.allotted_by).filter(|_| self.phase == GrantPhase::Waiting);
+        let recall = match self.phase {
+            GrantPhase::Recalled { until, .. } if !self.overdue => Some(until),
+            _ => None,
+        };
+        let fell = self.fell.map(|fell| fell.until);
+        waits.chain(recall).chain(self.rises_from).chain(self.stays_until).chain(fell).min()
+    }
+
     /// Whether its owner should hear when a better rung fits.
     pub(super) fn wants_to_rise(&self) -> bool {
         self.phase == GrantPhase::Held
@@ -126,41 +145,19 @@ impl Grant {
     }
 }
 
-/// Bytes of a device that an owner outside has given back and that nobody knows to be free.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct Receding {
-    pub(super) grant: GrantId,
-    pub(super) owner: GrantOwner,
-    pub(super) device: DeviceId,
-    pub(super) lease: LeaseId,
-    /// When what the driver says is believed, whatever it is.
-    pub(super) until: Moment,
-    /// A reading of the device's memory began after they were given back.
-    pub(super) is_read: bool,
-}
-
-impl Receding {
-    /// Whether a reading of a device could have shown it, of everybody's or of one owner's.
-    pub(super) fn is_meant(&self, device: DeviceId, by: Option<GrantOwner>) -> bool {
-        self.is_read && self.device == device && by.is_none_or(|by| by == self.owner)
-    }
-}
-
 /// All grants of a scheduler.
 pub(in crate::scheduler) struct Grants<H: Host> {
     next: u64,
     pub(super) all: BTreeMap<GrantId, Grant>,
     /// Those that wait, first to be given first.
     pub(super) waiting: BTreeSet<(Moment, GrantId)>,
-    /// Oldest first.
-    pub(super) receding: Vec<Receding>,
+    pub(super) receding: Returns,
     /// What other programs have of each device.
     pub(super) outsiders: Vec<Outsiders>,
     pub(super) news: Vec<GrantNews<H>>,
     /// Bytes of some device are kept for one that waits.
     pub(super) keeps: bool,
-    held: usize,
-    rising: usize,
+    pub(super) tally: Tally,
     /// The least that those who wait need of each device.
     waited: Vec<Bytes>,
 }
@@ -171,12 +168,11 @@ impl<H: Host> Default for Grants<H> {
             next: 0,
             all: BTreeMap::new(),
             waiting: BTreeSet::new(),
-            receding: Vec::new(),
+            receding: Returns::default(),
             outsiders: Vec::new(),
             news: Vec::new(),
             keeps: false,
-            held: 0,
-            rising: 0,
+            tally: Tally::default(),
             waited: Vec::new(),
         }
     }
@@ -211,6 +207,7 @@ impl<H: Host> Grants<H> {
             stopping: false,
             items_left: 0,
         };
+        self.tally.add(Mark::of(id, &grant));
         self.all.insert(id, grant);
         self.stand_in_line(id, terms.turn);
         id
@@ -220,18 +217,22 @@ impl<H: Host> Grants<H> {
     pub(super) fn forget(&mut self, id: GrantId) -> Option<Grant> {
         self.step_out_of_line(id);
         let grant = self.all.remove(&id)?;
-        self.recount();
+        self.tally.remove(Mark::of(id, &grant));
         Some(grant)
     }
 
     /// Changes a grant, and what is counted of all of them.
     pub(super) fn change<T>(&mut self, id: GrantId, change: impl FnOnce(&mut Grant) -> T) -> Option<T> {
+        // Out of line as it stood there: the change may be to what it waits for.
+        self.step_out_of_line(id);
         let grant = self.all.get_mut(&id)?;
+        let before = Mark::of(id, grant);
         let changed = change(grant);
-        if grant.phase != GrantPhase::Waiting {
-            self.step_out_of_line(id);
+        self.tally.replace(before, Mark::of(id, grant));
+        if grant.phase == GrantPhase::Waiting {
+            let turn = grant.turn;
+            self.stand_in_line(id, turn);
         }
-        self.recount();
         Some(changed)
     }
 
@@ -262,17 +263,11 @@ impl<H: Host> Grants<H> {
         self.waited.get(device.index()).copied().unwrap_or_default() - own
     }
 
-    /// There are few grants, and they change seldom: counting anew cannot go wrong.
-    fn recount(&mut self) {
-        self.held = self.all.values().filter(|grant| grant.is_held()).count();
-        self.rising = self.all.values().filter(|grant| grant.wants_to_rise()).count();
-    }
-
     /// Whether memory that comes back is of interest to any grant, or kept for one that is gone. Asked whenever a run
     /// settles.
     #[inline]
     pub(in crate::scheduler) fn want_memory(&self) -> bool {
-        !self.waiting.is_empty() || self.rising > 0 || self.keeps
+        !self.waiting.is_empty() || self.tally.any_rises() || self.keeps
     }
 
     /// Whether any grant waits.
@@ -284,7 +279,7 @@ impl<H: Host> Grants<H> {
     /// Whether any grant could be recalled.
     #[inline]
     pub(in crate::scheduler) fn are_held(&self) -> bool {
-        self.held > 0
+        self.tally.are_held()
     }
 
     /// Whether readings of memory are needed although no task is there.
@@ -299,20 +294,31 @@ impl<H: Host> Grants<H> {
 
     /// When something is due next.
     pub(in crate::scheduler) fn due(&self) -> Option<Moment> {
-        let has_batches = self.all.values().any(Grant::is_within_batch);
-        let each = self.all.values().flat_map(|grant| {
-            let wait = grant.waits_until.filter(|_| grant.phase == GrantPhase::Waiting);
-            let recall = match grant.phase {
-                GrantPhase::Recalled { until, .. } if !grant.overdue => Some(until),
-                _ => None,
-            };
-            let batches = grant.spares_batches_until.filter(|_| has_batches && grant.phase == GrantPhase::Waiting);
-            let allotment = grant.allotted_by.filter(|_| grant.phase == GrantPhase::Waiting);
-            let fell = grant.fell.map(|fell| fell.until);
-            let pauses = grant.rises_from.into_iter().chain(grant.stays_until).chain(fell).chain(batches);
-            wait.into_iter().chain(recall).chain(allotment).chain(pauses)
-        });
-        each.chain(self.receding.iter().map(|receding| receding.until)).min()
+        self.tally.next_due().into_iter().chain(self.receding.next_due()).min()
+    }
+
+    /// Those of which something is due now, and which are meant, oldest first.
+    pub(super) fn due_by(&self, now: Moment, are_meant: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
+        let mut due = self.tally.due_by(now);
+        due.retain(|id| self.get(*id).is_some_and(&are_meant));
+        due
+    }
+
+    /// Checks what is kept of all grants against counting them anew.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut anew = Tally::default();
+        self.all.iter().for_each(|(id, grant)| anew.add(Mark::of(*id, grant)));
+        if self.tally != anew {
+            return Err(format!("the tally of grants is {:?}, counted anew {anew:?}", self.tally));
+        }
+        for (device, kept) in (0..).map(DeviceId).zip(&self.waited) {
+            let waiting = self.waiting.iter().filter_map(|(_, id)| self.all.get(id));
+            let waited: Bytes = waiting.map(|grant| grant.least_on(device)).sum();
+            if *kept != waited {
+                return Err(format!("{device}: {kept} are kept as waited for, counted anew {waited}"));
+            }
+        }
+        self.receding.check()
     }
 
     /// How many leases grants have in the ledger.

@@ -58,9 +58,10 @@ impl<H: Host> Scheduler<H> {
             let line = grant.spec.ladder.iter().find_map(|rung| lacks(rung.portions()))?;
             Some((line, grant.spec.priority))
         };
-        let mut rising = self.grants.all.iter().filter(|(_, grant)| grant.wants_to_rise());
-        let to_rise = |(id, grant): (&GrantId, &super::book::Grant)| {
-            let line = (0..grant.rung.unwrap_or(0)).find_map(|rung| lacks(&self.more_than_held(*id, rung)))?;
+        let mut rising = self.grants.tally.rising();
+        let to_rise = |id: GrantId| {
+            let rungs_above = 0..self.grants.get(id)?.rung.unwrap_or(0);
+            let line = rungs_above.into_iter().find_map(|rung| lacks(&self.more_than_held(id, rung)))?;
             Some((line, Priority::Background))
         };
         waiting.find_map(wanted).or_else(|| rising.find_map(to_rise))

@@ -8,6 +8,7 @@
 //! stay promised until the driver's figure has fallen by them, or until nobody waits for that any longer.
 
 use super::super::{Host, Scheduler};
+use super::returns::{Receding, ReturnId};
 use crate::event::{GrantEdge, What};
 use crate::grant::{GrantId, GrantOwner};
 use crate::ledger::LeaseId;
@@ -134,10 +135,10 @@ fn held_by_others(memory: Memory) -> Bytes {
 impl<H: Host> Scheduler<H> {
     /// The reading as the line is to be drawn by. What was given back and is free by it comes back.
     pub(in crate::scheduler) fn read_outsiders(&mut self, now: Moment, device: DeviceId, memory: Memory) -> Memory {
-        let returned = self.returned_before_reading(device, None);
+        let (read, returned) = self.returned_before_reading(device);
         let granted = self.ledger.programs(device);
         let free = self.grants.outsiders[device.index()].read(memory, granted, returned);
-        self.free_receding(now, device, free, None);
+        self.free_receding(now, device, free, &read);
         let granted = self.ledger.programs(device);
         let outsiders = &mut self.grants.outsiders[device.index()];
         outsiders.redraw(granted);
@@ -146,13 +147,14 @@ impl<H: Host> Scheduler<H> {
 
     /// A reading begins: what was given back until now is not in use by its owner while it is taken.
     pub(in crate::scheduler) fn outsiders_reading_begins(&mut self, device: DeviceId) {
-        self.grants.receding.iter_mut().filter(|each| each.device == device).for_each(|each| each.is_read = true);
+        self.grants.receding.reading_begins(device);
     }
 
-    /// What was given back before the reading began, by everybody or by one.
-    pub(super) fn returned_before_reading(&self, device: DeviceId, by: Option<GrantOwner>) -> Bytes {
-        let read = self.grants.receding.iter().filter(|each| each.is_meant(device, by));
-        read.map(|each| self.ledger.held(each.lease, device)).sum()
+    /// What was given back before the reading began, oldest first, and how much that is.
+    fn returned_before_reading(&self, device: DeviceId) -> (Vec<ReturnId>, Bytes) {
+        let read = || self.grants.receding.iter().filter(|(_, each)| each.is_read_on(device));
+        let bytes = read().map(|(_, each)| self.ledger.held(each.lease, device)).sum();
+        (read().map(|(id, _)| id).collect(), bytes)
     }
 
     /// What programs really use of what they were granted.
@@ -161,22 +163,20 @@ impl<H: Host> Scheduler<H> {
         self.grants.outsiders[device.index()].granted_in_use()
     }
 
-    /// So many bytes that were given back, by anybody or by one, are free: the oldest first.
-    pub(super) fn free_receding(&mut self, now: Moment, device: DeviceId, mut free: Bytes, by: Option<GrantOwner>) {
-        let mut at = 0;
-        while free > Bytes::ZERO && at < self.grants.receding.len() {
-            let each = self.grants.receding[at];
-            if !each.is_meant(device, by) {
-                at += 1;
-                continue;
+    /// So many bytes of these, which were given back, are free: the first of them first.
+    pub(super) fn free_receding(&mut self, now: Moment, device: DeviceId, mut free: Bytes, returns: &[ReturnId]) {
+        for id in returns {
+            if free == Bytes::ZERO {
+                return;
             }
-            let held = self.ledger.held(each.lease, device);
+            let Some(&Receding { grant, lease, .. }) = self.grants.receding.get(*id) else { continue };
+            let held = self.ledger.held(lease, device);
             let freed = held.min(free);
             free -= freed;
             if freed == held {
-                self.grants.receding.remove(at);
-                self.came_back(now, each.grant, each.lease);
-            } else if let Some(part) = self.ledger.split(each.lease, device, held - freed) {
+                self.grants.receding.remove(*id);
+                self.came_back(now, grant, lease);
+            } else if let Some(part) = self.ledger.split(lease, device, held - freed) {
                 self.give_back(part);
             }
         }
@@ -189,8 +189,7 @@ impl<H: Host> Scheduler<H> {
 
     /// What was given back long ago and not seen to be free is believed to be what the driver says: the line shows it.
     pub(super) fn believe_the_driver(&mut self, now: Moment) {
-        while let Some(at) = self.grants.receding.iter().position(|each| each.until <= now) {
-            let each = self.grants.receding.remove(at);
+        while let Some(each) = self.grants.receding.take_due(now) {
             let (grant, device, owner) = (each.grant, each.device, each.owner);
             let bytes = self.ledger.held(each.lease, device);
             self.note(now, || What::Grant { grant, edge: GrantEdge::Unseen { device, bytes } });

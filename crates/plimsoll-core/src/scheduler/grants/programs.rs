@@ -48,7 +48,6 @@ impl<H: Host> Scheduler<H> {
                 grant.spec.owner = owner;
             }
         });
-        let receding = self.grants.receding.iter_mut().filter(|each| each.grant == id && each.owner.is_outside());
-        receding.for_each(|each| each.owner = owner);
+        self.grants.receding.hand_over(id, owner);
     }
 }

@@ -194,13 +194,14 @@ impl<H: Host> Scheduler<H> {
 
     /// Bytes of a device that owners were asked for and still have time to give, or have given without anybody knowing.
     pub(super) fn coming_back(&self, device: DeviceId) -> Bytes {
-        let recalled = self.grants.all.values().filter(|grant| !grant.overdue).filter_map(|grant| match grant.phase {
+        let coming_down = self.grants.tally.coming_down().filter_map(|id| self.grants.get(id));
+        let recalled = coming_down.filter_map(|grant| match grant.phase {
             GrantPhase::Recalled { to, .. } => {
                 Some(self.ledger.held(grant.lease?, device) - grant.bytes_at(to, device))
             }
             _ => None,
         });
-        let receding = self.grants.receding.iter().map(|receding| self.ledger.held(receding.lease, device));
+        let receding = self.grants.receding.iter().map(|(_, each)| self.ledger.held(each.lease, device));
         recalled.chain(receding).chain([self.coming_back_from_holds(device)]).sum()
     }
 

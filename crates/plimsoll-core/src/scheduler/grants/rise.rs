@@ -3,7 +3,7 @@
 //! Invariants: nobody rises into what somebody waits for; nor, while that is remembered, to where its devices would be
 //! nearly as full as they were when it had to step down.
 
-use std::cmp::Reverse;
+use smallvec::SmallVec;
 
 use super::super::{Host, Scheduler};
 use super::GrantNews;
@@ -21,8 +21,12 @@ impl<H: Host> Scheduler<H> {
     /// Tells the most urgent grant that asked for it that a better rung fits, if one does. Batches with items left come first,
     /// and what they had before they had to step down is left for them.
     pub(super) fn tell_who_may_rise(&mut self, now: Moment) {
+        let below: SmallVec<[GrantId; 8]> = self.grants.tally.below().collect();
+        if below.is_empty() {
+            return;
+        }
         let mut taken = self.waited_for();
-        for id in self.those_below_their_best() {
+        for id in below {
             let Some(grant) = self.grants.get(id) else { continue };
             match grant.wants_to_rise().then(|| self.rung_to_rise_to(id, grant, taken)).flatten() {
                 Some(rung) => {
@@ -34,16 +38,6 @@ impl<H: Host> Scheduler<H> {
                 None => taken = self.kept_for_batch(id, grant).fold(taken, DeviceSet::with),
             }
         }
-    }
-
-    /// Those that want to rise now or later: batches first, then the most urgent, then the oldest.
-    fn those_below_their_best(&self) -> Vec<GrantId> {
-        let is_below = |grant: &Grant| grant.wants_to_rise() || grant.has_fallen_within_batch();
-        let below = self.grants.all.iter().filter(|(_, grant)| is_below(grant));
-        let mut below: Vec<_> =
-            below.map(|(id, grant)| (Reverse(grant.is_within_batch()), Reverse(grant.spec.priority), *id)).collect();
-        below.sort_unstable();
-        below.into_iter().map(|(.., id)| id).collect()
     }
 
     fn rung_to_rise_to(&self, id: GrantId, grant: &Grant, taken: DeviceSet) -> Option<usize> {

@@ -79,8 +79,7 @@ impl<H: Host> Scheduler<H> {
         let was_counted = self.grants.outsiders[device.index()].granted_in_use().min(own).min(used);
         let ids: Vec<GrantId> = self.those(|grant| grant.spec.owner == owner && grant.phase != GrantPhase::Waiting);
         for id in ids {
-            while let Some(at) = self.grants.receding.iter().position(|each| each.grant == id) {
-                let each = self.grants.receding.remove(at);
+            for each in self.grants.receding.take_of(id) {
                 self.give_back(each.lease);
             }
             if let Some(lease) = self.grants.change(id, |grant| grant.lease.take()).flatten() {

@@ -63,7 +63,7 @@ impl<H: Host> Scheduler<H> {
     fn holders_of(&self, device: DeviceId) -> Vec<(GrantId, Bytes)> {
         let held = |(id, grant): (&GrantId, &Grant)| {
             let own = grant.lease.map_or(Bytes::ZERO, |lease| bytes_on(self.ledger.portions(lease), device));
-            let receding = self.grants.receding.iter().filter(|each| each.grant == *id);
+            let receding = self.grants.receding.of(*id);
             (*id, own + receding.map(|each| self.ledger.held(each.lease, device)).sum())
         };
         let mut holders: Vec<_> = self.grants.all.iter().map(held).filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
@@ -74,14 +74,16 @@ impl<H: Host> Scheduler<H> {
 
     /// When the last of what was asked for on a device is due, or no longer waited for.
     fn last_due(&self, device: DeviceId) -> Option<Moment> {
-        let asked = self.grants.all.values().filter_map(|grant| match grant.phase {
-            GrantPhase::Recalled { to, until } if !grant.overdue => {
+        let coming_down = self.grants.tally.coming_down().filter_map(|id| self.grants.get(id));
+        let asked = coming_down.filter_map(|grant| match grant.phase {
+            GrantPhase::Recalled { to, until } => {
                 let held = self.ledger.held(grant.lease?, device);
                 (held > grant.bytes_at(to, device)).then_some(until)
             }
             _ => None,
         });
-        let receding = self.grants.receding.iter().filter(|each| each.device == device).map(|each| each.until);
+        let receding =
+            self.grants.receding.iter().filter(|(_, each)| each.device == device).map(|(_, each)| each.until);
         asked.chain(receding).max()
     }
 }

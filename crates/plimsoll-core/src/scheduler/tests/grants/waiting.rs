@@ -575,3 +575,24 @@ fn a_refusal_says_where_bytes_are_missing_and_who_has_them() {
     let refused = scheduler.request(Moment(7), now_or_never(&[(C, 600)])).unwrap_err();
     assert!(matches!(refused, GrantError::NotInTime(ShortfallError::NotNow { device: C, .. })), "others do: {refused}");
 }
+
+/// Of one that could have been on either of two devices the one it is given on counts; what somebody else waits for there
+/// still counts whole.
+#[test]
+fn who_is_given_one_of_two_devices_takes_nothing_off_what_others_wait_for() {
+    let mut scheduler = three_gpus_sharing(Sharing { policy: crate::SharePolicy::Adaptive, ..Sharing::default() });
+    ask(&mut scheduler, 1, with(Priority::High, on_a(&[500])));
+    let on_b = GrantSpec::new(GrantOwner::Caller, vec![rung(&[(B, 950)])]);
+    ask(&mut scheduler, 1, with(Priority::Critical, on_b));
+    ask(&mut scheduler, 2, on_a(&[900]));
+    let quality = |scheduler: &Scheduler<Nothing>| {
+        scheduler.recommended_quality_for(crate::GrantKind::Other, Priority::Normal, A)
+    };
+    let before = quality(&scheduler);
+    let either = GrantSpec { stays: true, ..on_a(&[100]) };
+    let either = GrantSpec { ladder: vec![rung(&[(A, 100)]), rung(&[(B, 100)])], ..either };
+    let urgent = ask(&mut scheduler, 3, with(Priority::Critical, either));
+    assert_eq!(heard(&mut scheduler), ["grant 1 holds rung 0", "grant 2 holds rung 0", "grant 4 holds rung 0"]);
+    scheduler.return_grant(Moment(4), urgent);
+    assert_eq!(quality(&scheduler), before, "500 are held and 900 waited for, as before");
+}
