@@ -6,6 +6,7 @@
 //!
 //! | file | question |
 //! |---|---|
+//! | `table.rs` | which leases are there, and how is one found? |
 //! | `ladder.rs` | which rungs of the core does a request mean? |
 //! | `ask.rs` | what may a client ask, and what is the answer? |
 //! | `news.rs` | what has the core decided, and who hears of it? |
@@ -25,6 +26,7 @@ mod news;
 mod owners;
 mod readings;
 mod show;
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -206,7 +208,7 @@ pub struct Broker {
     settings: Settings,
     scheduler: Scheduler<NoTasks>,
     devices: Vec<Device>,
-    leases: BTreeMap<LeaseId, Lease>,
+    leases: table::Table,
     by_grant: BTreeMap<GrantId, LeaseId>,
     /// Leases whose owners have left and whose bytes nobody knows to be free.
     returning: BTreeMap<GrantId, (LeaseId, Lease)>,
@@ -234,7 +236,7 @@ impl Broker {
             settings,
             scheduler,
             devices: Vec::new(),
-            leases: BTreeMap::new(),
+            leases: table::Table::default(),
             by_grant: BTreeMap::new(),
             returning: BTreeMap::new(),
             unadopted: Vec::new(),
@@ -284,12 +286,7 @@ impl Broker {
 
     /// When something is due next, unless something happens before.
     pub fn next_tick(&self) -> Option<Moment> {
-        let claims = self.leases.values().filter_map(|lease| match lease.owner {
-            Owner::Process { claim_until } => claim_until,
-            _ => None,
-        });
-        let each = self.leases.values().flat_map(|lease| lease.expires.into_iter().chain(lease.kill_at));
-        each.chain(claims).chain(self.scheduler.next_tick()).min()
+        self.leases.next_due().into_iter().chain(self.scheduler.next_tick()).min()
     }
 
     /// Whether drivers should be asked at once: somebody waits, or has given something back.
@@ -374,6 +371,7 @@ impl Broker {
     /// What does not agree.
     pub fn check(&self) -> Result<(), String> {
         self.scheduler.check_invariants()?;
+        self.leases.check()?;
         let known: BTreeSet<GrantId> = self.by_grant.keys().chain(self.returning.keys()).copied().collect();
         let granted: BTreeSet<GrantId> = self.scheduler.grants().collect();
         if known != granted {

@@ -203,10 +203,10 @@ impl Broker {
         self.scheduler.stepped_to(now, grant, step).map_err(|error| self.told_step(&error))?;
         let is_held = self.scheduler.grant(grant).is_some_and(|status| status.phase == plimsoll_core::GrantPhase::Held);
         let text = format!("{} is on rung {rung}", self.name(id));
-        if let Some(lease) = self.leases.get_mut(&id) {
-            if is_held {
-                lease.recall = None;
-            }
+        if is_held {
+            self.leases.change(&id, |lease| lease.recall = None);
+        }
+        if let Some(lease) = self.leases.get(&id) {
             let bytes = lease.request.ladder.get(rung).map(|rung| rung.bytes);
             let about = About { bytes, ..About::lease("stepped", id, lease, text) };
             self.note(now, about);
@@ -245,7 +245,7 @@ impl Broker {
 
     /// Ends a lease, or its wait, because somebody said so.
     pub(super) fn give_back(&mut self, now: Moment, id: LeaseId, why: &'static str) -> Result<Say, String> {
-        match self.leases.contains_key(&id) {
+        match self.leases.contains(&id) {
             true => {
                 self.end(now, id, "returned", why);
                 Ok(Say::Done)
@@ -280,9 +280,7 @@ impl Broker {
         let process = process.filter(|process| process.pid == pid);
         let process = process.ok_or_else(|| format!("process {pid} does not run, or belongs to another user"))?;
         self.scheduler.hand_over(grant, u64::from(pid));
-        if let Some(lease) = self.leases.get_mut(&id) {
-            (lease.process, lease.is_attached) = (Some(process), true);
-        }
+        self.leases.change(&id, |lease| (lease.process, lease.is_attached) = (Some(process), true));
         self.changed.insert(id);
         Ok(Say::Done)
     }
@@ -291,13 +289,14 @@ impl Broker {
         let Asker::Client(client) = asker else {
             return Err("only a connection claims a lease; over HTTP its heartbeat keeps it".to_owned());
         };
-        self.with_secret(id, secret)?.owner = Owner::Client(*client);
+        self.with_secret(id, secret)?;
+        self.leases.change(&id, |lease| lease.owner = Owner::Client(*client));
         self.changed.insert(id);
         self.status(now, id).ok_or_else(|| unknown(id))
     }
 
-    fn with_secret(&mut self, id: LeaseId, secret: &str) -> Result<&mut Lease, String> {
-        let lease = self.leases.get_mut(&id).ok_or_else(|| unknown(id))?;
+    fn with_secret(&self, id: LeaseId, secret: &str) -> Result<&Lease, String> {
+        let lease = self.leases.get(&id).ok_or_else(|| unknown(id))?;
         match !lease.secret.is_empty() && same(lease.secret.as_bytes(), secret.as_bytes()) {
             true => Ok(lease),
             false => Err(format!("that is not the secret of lease {}", id.0)),
@@ -308,36 +307,39 @@ impl Broker {
         let lease = self.leases.get(&id).ok_or_else(|| unknown(id))?;
         let asker = if lease.owner == Owner::Http { Asker::Http } else { Asker::Client(ClientId(0)) };
         let ttl = self.ttl(&asker, &lease.request);
-        if let (Some(lease), Some(ttl)) = (self.leases.get_mut(&id), ttl) {
-            lease.expires = Some(now + ttl);
+        if let Some(ttl) = ttl {
+            self.leases.change(&id, |lease| lease.expires = Some(now + ttl));
         }
         self.status(now, id).ok_or_else(|| unknown(id))
     }
 
     fn set_priority(&mut self, now: Moment, id: LeaseId, priority: Urgency) -> Result<Say, String> {
-        let lease = self.leases.get_mut(&id).ok_or_else(|| unknown(id))?;
-        lease.request.priority = priority;
-        let grant = lease.grant;
+        let grant = self.change_request(id, |request| request.priority = priority)?;
         self.scheduler.set_priority(now, grant, core_priority(priority));
         self.changed.insert(id);
         Ok(Say::Done)
     }
 
     fn set_pinned(&mut self, now: Moment, id: LeaseId, pinned: bool) -> Result<Say, String> {
-        let lease = self.leases.get_mut(&id).ok_or_else(|| unknown(id))?;
-        lease.request.pinned = pinned;
-        let grant = lease.grant;
+        let grant = self.change_request(id, |request| request.pinned = pinned)?;
         self.scheduler.set_pinned(now, grant, pinned);
         self.changed.insert(id);
         Ok(Say::Done)
     }
 
     fn set_batch(&mut self, now: Moment, id: LeaseId, items: u32) -> Result<Say, String> {
-        let lease = self.leases.get_mut(&id).ok_or_else(|| unknown(id))?;
-        lease.request.batch_items = items;
-        let grant = lease.grant;
+        let grant = self.change_request(id, |request| request.batch_items = items)?;
         self.scheduler.set_batch(now, grant, items);
         Ok(Say::Done)
+    }
+
+    /// Changes what a lease was asked with. Its grant.
+    fn change_request(&mut self, id: LeaseId, change: impl FnOnce(&mut LeaseRequest)) -> Result<GrantId, String> {
+        let changed = self.leases.change(&id, |lease| {
+            change(&mut lease.request);
+            lease.grant
+        });
+        changed.ok_or_else(|| unknown(id))
     }
 
     pub(super) fn name(&self, id: LeaseId) -> &str {

@@ -34,8 +34,7 @@ pub struct EngineView {
 impl Broker {
     /// How an engine stands, whose process is this one.
     pub fn engine(&self, name: &str, process: Option<Process>, device: Option<&str>) -> EngineView {
-        let own: Vec<(LeaseId, &Lease)> =
-            self.leases.iter().filter(|(_, lease)| is_of(lease, name)).map(|(id, lease)| (*id, lease)).collect();
+        let own: Vec<(LeaseId, &Lease)> = self.leases.iter().filter(|(_, lease)| is_of(lease, name)).collect();
         let held: Vec<LeaseId> =
             own.iter().filter(|(_, lease)| lease.held_since.is_some()).map(|(id, _)| *id).collect();
         let mut view =
@@ -130,8 +129,7 @@ impl Broker {
     /// The core has ended these when it took the program in.
     fn forget_leases_of(&mut self, name: &str, process: Process) {
         let over = |lease: &Lease| is_of(lease, name) && lease.process == Some(process) && lease.held_since.is_some();
-        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| over(lease)).map(|(id, _)| *id).collect();
-        for id in ids {
+        for id in self.leases.those(over) {
             if let Some(lease) = self.leases.remove(&id) {
                 self.by_grant.remove(&lease.grant);
                 self.changed.insert(id);

@@ -68,9 +68,9 @@ impl Broker {
 
     /// While nobody else wants any of it, half of what nobody was allotted is kept at hand for who asks next.
     fn wanted_at_hand(&self, device: &Device) -> Option<(Bytes, Priority)> {
-        let state = self.device_state(device);
+        let figures = self.figures(device);
         let (promised, allotted) = (self.scheduler.ledger().promised(device.id), self.allotted(device.id));
-        let unallotted = Bytes(state.line) - (Bytes(state.members) + allotted);
+        let unallotted = figures.line - (figures.members + allotted);
         let is_contended = self.members_on(device).any(|entry| entry.wanted.is_some());
         let is_short = allotted - promised < unallotted.share(AT_HAND / 2.0);
         (is_short && !is_contended).then(|| (allotted + unallotted.share(AT_HAND), Priority::Background))

@@ -39,13 +39,14 @@ impl Broker {
 
     /// It stays on its devices from now on: rungs are counted among those there.
     fn was_granted(&mut self, now: Moment, grant: GrantId, rung: usize) {
-        let Some((id, lease)) = self.by_grant.get(&grant).and_then(|id| Some((*id, self.leases.get_mut(id)?))) else {
-            return;
-        };
-        let devices = lease.offers[rung].devices.clone();
-        lease.offers.retain(|offer| offer.devices == devices);
-        lease.held_since = Some(now);
-        let waited = now.since(lease.asked_at);
+        let Some(id) = self.by_grant.get(&grant).copied() else { return };
+        let waited = self.leases.change(&id, |lease| {
+            let devices = lease.offers[rung].devices.clone();
+            lease.offers.retain(|offer| offer.devices == devices);
+            lease.held_since = Some(now);
+            now.since(lease.asked_at)
+        });
+        let Some(waited) = waited else { return };
         self.changed.insert(id);
         let Some(granted) = self.granted(id) else { return };
         let text = format!(
@@ -56,7 +57,7 @@ impl Broker {
             waited.as_secs_f64()
         );
         let device = granted.devices.first().cloned();
-        let lease = &self.leases[&id];
+        let Some(lease) = self.leases.get(&id) else { return };
         let about = About { device, bytes: Some(granted.bytes), ..About::lease("granted", id, lease, text) };
         self.note(now, about);
         self.tell(id, Say::Granted(granted));
@@ -83,8 +84,8 @@ impl Broker {
     }
 
     fn ask_back(&mut self, now: Moment, id: LeaseId, what: &'static str, text: String, recall: Recall) {
-        let Some(lease) = self.leases.get_mut(&id) else { return };
-        lease.recall = Some(recall.clone());
+        self.leases.change(&id, |lease| lease.recall = Some(recall.clone()));
+        let Some(lease) = self.leases.get(&id) else { return };
         let device = lease.offers.first().and_then(|offer| offer.devices.first()).copied();
         let about = About { bytes: Some(recall.bytes), ..About::lease(what, id, lease, text) };
         let device = device.map(|device| self.device_name(device).to_owned());
@@ -122,10 +123,9 @@ impl Broker {
         let text = format!("{} (process {}) is stopped: {}", self.name(id), process.pid, recall.because);
         self.ask_back(now, id, "stopped", text, recall);
         self.effects.push(Effect::Stop { lease: id, process, how: Stop::Ask });
-        if let Some(lease) = self.leases.get_mut(&id) {
-            // Half of the time to end by itself, half for the kernel to clear up after it.
-            lease.kill_at = Some(Moment(now.0 + until.since(now).0 / 2));
-        }
+        // Half of the time to end by itself, half for the kernel to clear up after it.
+        let kill_at = Moment(now.0 + until.since(now).0 / 2);
+        self.leases.change(&id, |lease| lease.kill_at = Some(kill_at));
     }
 
     fn may_rise(&mut self, grant: GrantId, rung: usize) {

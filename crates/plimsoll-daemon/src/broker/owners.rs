@@ -11,12 +11,11 @@ use crate::wire::{LeaseId, Say};
 impl Broker {
     /// A connection has gone. What it waited for is over; what it held is too, unless another process holds it.
     pub fn disconnect(&mut self, now: Moment, client: ClientId) {
-        let of_client = |lease: &super::Lease| lease.owner == Owner::Client(client);
-        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| of_client(lease)).map(|(id, _)| *id).collect();
-        for id in ids {
-            let Some(lease) = self.leases.get_mut(&id) else { continue };
-            if lease.is_attached && lease.process.is_some() && lease.held_since.is_some() {
-                lease.owner = Owner::Process { claim_until: None };
+        for id in self.leases.of_client(client) {
+            let stays =
+                |lease: &super::Lease| lease.is_attached && lease.process.is_some() && lease.held_since.is_some();
+            if self.leases.get(&id).is_some_and(stays) {
+                self.leases.change(&id, |lease| lease.owner = Owner::Process { claim_until: None });
                 self.changed.insert(id);
             } else {
                 self.end(now, id, "ended", "its client has gone");
@@ -38,8 +37,7 @@ impl Broker {
     /// These processes have ended.
     pub fn processes_ended(&mut self, now: Moment, ended: &[Process]) {
         let has_ended = |lease: &super::Lease| lease.process.is_some_and(|process| ended.contains(&process));
-        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| has_ended(lease)).map(|(id, _)| *id).collect();
-        for id in ids {
+        for id in self.leases.those(has_ended) {
             self.end_telling(now, id, "its process has ended");
         }
         self.hear(now);
@@ -52,20 +50,21 @@ impl Broker {
             _ if lease.expires.is_some_and(|expires| expires <= now) => Some("its heartbeat did not come"),
             _ => None,
         };
-        let late: Vec<_> = self.leases.iter().filter_map(|(id, lease)| Some((*id, why(lease)?))).collect();
-        for (id, why) in late {
-            self.end_telling(now, id, why);
+        for id in self.leases.due_by(now) {
+            if let Some(why) = self.leases.get(&id).and_then(why) {
+                self.end_telling(now, id, why);
+            }
         }
     }
 
     /// Processes that were asked to end and did not.
     pub(super) fn kill_overdue(&mut self, now: Moment) {
-        for (id, lease) in &mut self.leases {
-            if lease.kill_at.is_some_and(|at| at <= now) {
-                lease.kill_at = None;
-                let stop = lease.process.map(|process| Effect::Stop { lease: *id, process, how: Stop::Kill });
-                self.effects.extend(stop);
-            }
+        for id in self.leases.due_by(now) {
+            let kill = |lease: &mut super::Lease| {
+                lease.kill_at.take_if(|at| *at <= now)?;
+                lease.process.map(|process| Effect::Stop { lease: id, process, how: Stop::Kill })
+            };
+            self.effects.extend(self.leases.change(&id, kill).flatten());
         }
     }
 
@@ -92,8 +91,7 @@ impl Broker {
     /// Ends all leases of an engine that is gone.
     pub fn engine_gone(&mut self, now: Moment, engine: &str) {
         let of_engine = |lease: &super::Lease| matches!(&lease.owner, Owner::Engine(name) if name == engine);
-        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, lease)| of_engine(lease)).map(|(id, _)| *id).collect();
-        for id in ids {
+        for id in self.leases.those(of_engine) {
             self.end(now, id, "ended", "its engine has gone");
         }
         self.hear(now);

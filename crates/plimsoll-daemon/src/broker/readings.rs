@@ -9,9 +9,10 @@ use plimsoll_core::line::{Margin, Memory};
 use plimsoll_core::scheduler::DeviceSpec;
 use plimsoll_core::{Bytes, DeviceId, DeviceKind, GrantOwner, Moment, Nanos};
 
+use super::show::Figures;
 use super::{About, Broker, Device, Lease, Readings, SAMPLES_MAX};
 use crate::truth::{DeviceTruth, ProcessUse};
-use crate::wire::{DeviceState, LeaseId, Sample, Say};
+use crate::wire::{LeaseId, Sample, Say};
 
 /// Programs without a lease that are shown of one device: the largest.
 const STRANGERS_MAX: usize = 16;
@@ -130,7 +131,7 @@ impl Broker {
 
     fn all(&self) -> impl Iterator<Item = (LeaseId, &Lease)> {
         let returning = self.returning.values().map(|(id, lease)| (*id, lease));
-        self.leases.iter().map(|(id, lease)| (*id, lease)).chain(returning)
+        self.leases.iter().chain(returning)
     }
 
     /// A lease on a device that nobody knows the process of.
@@ -141,9 +142,7 @@ impl Broker {
 
     /// What a lease is promised of a device, with what it has given back and nobody knows to be free.
     pub(super) fn promised(&self, lease: &Lease, device: DeviceId) -> Bytes {
-        let Some(status) = self.scheduler.grant(lease.grant) else { return Bytes::ZERO };
-        let portions = status.promised.iter().chain(&status.returning);
-        portions.filter(|(on, _)| *on == device).map(|(_, bytes)| *bytes).sum()
+        self.scheduler.promised_to_grant(lease.grant, device)
     }
 
     /// Whose use is whose: the nearest process with a lease on the device, upwards; or a member's of the book.
@@ -207,18 +206,16 @@ impl Broker {
         for (id, used) in shares {
             let Some(promised) = self.leases.get(id).map(|lease| self.promised(lease, device)) else { continue };
             let is_over = *used > promised + Bytes(promised.0 / OVER_PART);
-            let Some(lease) = self.leases.get_mut(id) else { continue };
-            if is_over && !lease.told_over {
+            let told = self.leases.change(id, |lease| std::mem::replace(&mut lease.told_over, is_over));
+            let Some(lease) = self.leases.get(id) else { continue };
+            if is_over && told == Some(false) {
                 let text = format!(
                     "{} uses {used} of {name}, and was promised {promised}: what is beyond counts as a stranger's",
                     lease.request.name
                 );
                 let about = About { bytes: Some(used.0), ..About::lease("over", *id, lease, text) };
-                lease.told_over = true;
                 self.note(now, About { device: Some(name.clone()), ..about });
                 self.tell(*id, Say::Over { lease: *id, device: name.clone(), promised: promised.0, used: used.0 });
-            } else if !is_over {
-                lease.told_over = false;
             }
         }
     }
@@ -243,7 +240,8 @@ impl Broker {
         if device.sampled.is_some_and(|last| now.since(last) < SAMPLE_EVERY) {
             return;
         }
-        let DeviceState { line, promised, used, strangers, .. } = self.device_state(device);
+        let Figures { line, promised, used, strangers, .. } = self.figures(device);
+        let [line, promised, used, strangers] = [line, promised, used, strangers].map(|bytes| bytes.0);
         let sample = Sample { at_ms, line, promised, used, strangers };
         self.devices[at].sampled = Some(now);
         let samples = &mut self.devices[at].samples;

@@ -9,10 +9,19 @@ use crate::wire::{DeviceState, Holder, LeaseId, Phase, Portion, Sample, Sort, St
 /// Characters of a name within a sentence.
 const SHORT_MAX: usize = 32;
 
+/// The bytes of a device. What members of the book may promise is promised, and what they use is no stranger's.
+pub(super) struct Figures {
+    pub(super) line: Bytes,
+    pub(super) promised: Bytes,
+    pub(super) members: Bytes,
+    pub(super) used: Bytes,
+    pub(super) strangers: Bytes,
+}
+
 impl Broker {
     /// Everything as it stands.
     pub fn state(&self, now: Moment) -> State {
-        let held = self.leases.iter().filter_map(|(id, lease)| self.holder(*id, lease));
+        let held = self.leases.iter().filter_map(|(id, lease)| self.holder(id, lease));
         let returning = self.returning.values().filter_map(|(id, lease)| self.holder(*id, lease));
         let members = self.devices.iter().flat_map(|device| self.members_of(device));
         let strangers = self.devices.iter().flat_map(|device| self.strangers_of(device));
@@ -39,26 +48,38 @@ impl Broker {
         self.devices.iter().map(|device| (device.truth.name.as_str(), device.samples.iter().copied().collect()))
     }
 
-    /// A device for everybody's eyes: what members of the book may promise is promised, and what they use is no stranger's.
+    /// A device for everybody's eyes.
     pub(super) fn device_state(&self, device: &Device) -> DeviceState {
-        let (ledger, id) = (self.scheduler.ledger(), device.id);
-        let pressure = self.scheduler.pressure(id);
-        let (members, used) = (self.allotted_to_members(device), self.used_by_members(device));
-        let line = (ledger.measured(id) + used.share(self.settings.margin)).min(ledger.ceiling(id));
+        let pressure = self.scheduler.pressure(device.id);
+        let Figures { line, promised, members, used, strangers } = self.figures(device);
         DeviceState {
             name: device.truth.name.clone(),
             card: device.truth.card.clone(),
             capacity: device.truth.capacity.0,
             line: line.0,
-            promised: (ledger.promised(id) + members).0,
+            promised: promised.0,
             members: members.0,
-            used: (device.truth.capacity - device.truth.free).0,
-            strangers: (self.scheduler.strangers_on(id) - used).0,
+            used: used.0,
+            strangers: strangers.0,
             reserve: device.reserve.0,
             pressure: pressure.value(),
             level: pressure.level().to_string(),
             source: device.truth.source.clone(),
             by_sum: self.by_sum(device),
+        }
+    }
+
+    /// The bytes of a device, without looking at every lease.
+    pub(super) fn figures(&self, device: &Device) -> Figures {
+        let (ledger, id) = (self.scheduler.ledger(), device.id);
+        let (members, used_by_members) = (self.allotted_to_members(device), self.used_by_members(device));
+        let line = (ledger.measured(id) + used_by_members.share(self.settings.margin)).min(ledger.ceiling(id));
+        Figures {
+            line,
+            promised: ledger.promised(id) + members,
+            members,
+            used: device.truth.capacity - device.truth.free,
+            strangers: self.scheduler.strangers_on(id) - used_by_members,
         }
     }
 
@@ -122,10 +143,10 @@ impl Broker {
     }
 
     fn queue(&self, now: Moment) -> Vec<Waiting> {
-        let waits = |(id, lease): (&LeaseId, &Lease)| {
+        let waits = |(id, lease): (LeaseId, &Lease)| {
             let wait = self.scheduler.wait_of(lease.grant)?;
             let waiting = Waiting {
-                lease: Some(*id),
+                lease: Some(id),
                 name: lease.request.name.clone(),
                 pid: lease.process.map(|process| process.pid),
                 kind: lease.request.kind,
