@@ -11,6 +11,7 @@
 //! | `filter` | rearranging typed data before it is packed |
 //! | `matches`, `huffman` | the stages of the staged method: kernels and twins |
 //! | `scan`, `range` | packed input as pieces, from its beginning or from the middle |
+//! | `extent` | packed bytes that stay in their file until they are unpacked |
 //! | `assemble` | packed blocks as a file |
 //! | `workloads` | the stages as workloads |
 //! | `pool` | buffers that are used again |
@@ -20,6 +21,7 @@
 pub mod assemble;
 pub mod draft;
 pub mod error;
+mod extent;
 pub mod faults;
 pub mod filter;
 pub mod gzip;

@@ -52,6 +52,19 @@ impl RangePlan {
     }
 }
 
+/// Whether a file says of itself that it gives so many bytes, in frames or members that can be unpacked side by side. Only a
+/// guide to how it is best unpacked: it may be wrong, and nothing is said of what is wrong with it.
+pub fn says_it_gives<R: Read + Seek>(file: &mut R, bytes: u64) -> bool {
+    let of_table = |sizes: Vec<FrameSize>| {
+        let frames = || sizes.iter().map(|size| u64::from(size.raw)).filter(|raw| *raw > 0);
+        frames().count() > 1 && frames().sum::<u64>() >= bytes
+    };
+    match table(file) {
+        Ok(Some(sizes)) => of_table(sizes),
+        _ => matches!(by_members(file, &(0..bytes)), Ok(Some(found)) if found.raw >= bytes),
+    }
+}
+
 /// A place in both the packed and the unpacked bytes.
 #[derive(Default)]
 struct Found {
@@ -167,4 +180,39 @@ fn bytes_at<R: Read + Seek>(file: &mut R, at: u64, count: usize) -> Result<Vec<u
     let mut bytes = Vec::with_capacity(count);
     let read: io::Result<usize> = file.take(count as u64).read_to_end(&mut bytes);
     read.map(|_| bytes).map_err(|reason| UnpackError::Unreadable { at, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Format, PackOptions};
+    use crate::workloads::BlockPacker;
+
+    /// A file of so many blocks of 64 KiB, as we write it.
+    fn packed(format: Format, blocks: usize) -> io::Cursor<Vec<u8>> {
+        let recipe = PackOptions { format, ..PackOptions::default() }.recipe(None).unwrap();
+        let mut packer = BlockPacker::new(&recipe, &Pool::default()).unwrap();
+        let (mut file, mut sizes) = (Vec::new(), Vec::new());
+        for _ in 0..blocks {
+            let packed = packer.pack(&[7; 64 << 10]).unwrap();
+            sizes.push(FrameSize { packed: packed.bytes.len() as u32, raw: 64 << 10 });
+            file.extend_from_slice(&packed.bytes);
+        }
+        if format == Format::Zstd {
+            file.extend(seekable::table(&sizes));
+        }
+        io::Cursor::new(file)
+    }
+
+    #[test]
+    fn a_file_says_how_much_it_gives_side_by_side() {
+        for format in [Format::Zstd, Format::Gzip] {
+            let mut four = packed(format, 4);
+            assert!(says_it_gives(&mut four, 4 << 16), "{format}");
+            assert!(!says_it_gives(&mut four, (4 << 16) + 1), "{format}");
+        }
+        assert!(!says_it_gives(&mut packed(Format::Zstd, 1), 1 << 16), "one frame: nothing goes on beside it");
+        assert!(!says_it_gives(&mut packed(Format::Bgzf, 4), 1), "it does not say");
+        assert!(!says_it_gives(&mut io::Cursor::new(b"no packed file".to_vec()), 1));
+    }
 }

@@ -4,12 +4,14 @@
 //! piece gives, by [`WHOLE_RAW_MAX`], whatever the file says.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::draft::{Draft, Placed};
 use crate::error::{DamageError, UnpackError};
+use crate::extent::{Extent, PlacedFile};
 use crate::filter::{self, Filter};
 use crate::gzip::header::{self as member, BGZF_RAW_MAX, MemberSize, TRAILER};
 use crate::gzip::member::raw_said;
@@ -45,6 +47,8 @@ const NEXT_ROOM_MAX: usize = 512 << 10;
 /// Room for a piece that is only begun, by the bytes that are there of it. It is not touched before there is something to put
 /// into it.
 const ROOM_RATIO_MAX: usize = 64;
+/// What a frame of a file gives at the least to be left there, to be read by who unpacks it: less is read in no time.
+const LEFT_MIN: u64 = 1 << 20;
 /// Frames that are remembered to be compared with a seek table. A file with more is not compared.
 const FRAMES_REMEMBERED: usize = 1 << 20;
 
@@ -62,7 +66,7 @@ pub enum Piece {
 pub struct Whole {
     /// Where it begins in the file.
     pub at: u64,
-    pub(crate) bytes: Taken,
+    pub(crate) bytes: Packed,
     pub(crate) content: Content,
     /// What it gives at the most.
     pub(crate) raw_max: usize,
@@ -86,13 +90,25 @@ impl Whole {
 
     /// Its bytes, packed.
     pub fn packed(&self) -> usize {
-        self.bytes.len()
+        match &self.bytes {
+            Packed::Taken(bytes) => bytes.len(),
+            Packed::Left(extent) => extent.length,
+        }
     }
 
     /// How many bytes it gives at the most.
     pub fn raw_max(&self) -> usize {
         self.raw_max
     }
+}
+
+/// Where the packed bytes of a whole piece are.
+#[derive(Debug)]
+pub(crate) enum Packed {
+    /// In memory.
+    Taken(Taken),
+    /// Where they were.
+    Left(Extent),
 }
 
 /// The packed bytes of a piece: the beginning of a buffer. It stays as long as it was, so that who has it next need not clear
@@ -104,10 +120,13 @@ pub(crate) struct Taken {
 }
 
 #[cfg(test)]
-impl Taken {
+impl Packed {
     /// Flips a bit of it.
     pub(crate) fn flip(&mut self, at: usize) {
-        self.buffer.vec_mut()[at] ^= 16;
+        match self {
+            Self::Taken(taken) => taken.buffer.vec_mut()[at] ^= 16,
+            Self::Left(extent) => panic!("it is not here: {extent:?}"),
+        }
     }
 }
 
@@ -232,6 +251,15 @@ impl Frames {
     }
 }
 
+impl Scanner<io::Empty> {
+    /// Reads a file whose large frames it leaves where they are: who unpacks one reads it, side by side with others.
+    pub fn of_file(file: File, pool: &Pool) -> Self {
+        let mut scanner = Self::new(io::empty(), pool);
+        scanner.source.file = Some(PlacedFile::new(file));
+        scanner
+    }
+}
+
 impl<R: Read> Scanner<R> {
     /// Reads from the beginning of a file.
     pub fn new(reader: R, pool: &Pool) -> Self {
@@ -327,11 +355,15 @@ impl<R: Read> Scanner<R> {
         if header.dictionary {
             return Err(UnpackError::Unsupported { at, needs: "the dictionary it was packed with".to_owned() });
         }
+        if let Some(piece) = self.left_frame(at, &header) {
+            return Ok(piece);
+        }
         self.source.expect(header.content.unwrap_or(0).min(WHOLE_PACKED_MAX as u64))?;
         let mut walk = Walk { length: header.length, gives_max: 0, ended: false };
         while !walk.ended {
-            let is_large = walk.length > WHOLE_PACKED_MAX || walk.gives_max > WHOLE_RAW_MAX;
-            if is_large || header.content.is_some_and(|content| content > WHOLE_RAW_MAX) {
+            // A block may give 128 KiB, and many give a few KiB: what the frame says of itself is less, and all it is given room for.
+            let raw_max = header.content.unwrap_or(walk.gives_max);
+            if walk.length > WHOLE_PACKED_MAX || raw_max > WHOLE_RAW_MAX {
                 if self.filter.is_some() {
                     return Err(UnpackError::damaged(
                         at,
@@ -351,10 +383,34 @@ impl<R: Read> Scanner<R> {
             return Err(UnpackError::damaged(at, DamageError::Length { said, got: walk.gives_max }));
         }
         self.frames.add(length as u64, header.content);
-        let bytes = self.source.take(length);
+        let bytes = Packed::Taken(self.source.take(length));
         let content = Content::Frame { raw: header.content, window: header.window };
         let (raw_max, filter) = (raw_max as usize, self.filter);
         Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter, placed: None }))
+    }
+
+    /// A frame that stays in its file. None if it is small, too large, or there is anything wrong with it: who reads it as every
+    /// other finds out what.
+    fn left_frame(&mut self, at: u64, header: &frame::FrameHeader) -> Option<Piece> {
+        let file = self.source.file.clone()?;
+        let raw = header.content.filter(|content| (LEFT_MIN..=WHOLE_RAW_MAX).contains(content))?;
+        let mut walk = Walk { length: header.length, gives_max: 0, ended: false };
+        while !walk.ended && walk.length <= WHOLE_PACKED_MAX {
+            let mut bytes = [0; BLOCK_HEADER];
+            let place = at + walk.length as u64;
+            file.fill(place, &mut bytes).ok().filter(|is_there| *is_there)?;
+            walk.pass(&frame::block(bytes, place).ok()?);
+        }
+        let length = walk.length + if header.has_checksum { CHECKSUM } else { 0 };
+        let is_there = file.fill(at + length as u64 - 1, &mut [0]).ok()?;
+        if !is_there || length > WHOLE_PACKED_MAX || raw > walk.gives_max {
+            return None;
+        }
+        self.frames.add(length as u64, Some(raw));
+        self.source.jump(length);
+        let bytes = Packed::Left(Extent { file, at, length });
+        let content = Content::Frame { raw: Some(raw), window: header.window };
+        Some(Piece::Whole(Whole { at, bytes, content, raw_max: raw as usize, filter: self.filter, placed: None }))
     }
 
     /// The next part of the frame that is under way: its header, if it is the first, and some blocks.
@@ -428,7 +484,7 @@ impl<R: Read> Scanner<R> {
                 }
                 let (packed, raw) = (packed as usize, raw as usize);
                 self.source.need(packed, "a gzip member")?;
-                let bytes = self.source.take(packed);
+                let bytes = Packed::Taken(self.source.take(packed));
                 let content = Content::Members(vec![MemberPlace { header: header.length, packed, raw }]);
                 Ok(Piece::Whole(Whole { at, bytes, content, raw_max: raw, filter: None, placed: None }))
             }
@@ -459,7 +515,7 @@ impl<R: Read> Scanner<R> {
             places.push(MemberPlace { header: header.length, packed, raw });
             (length, raw_max) = (length + packed, raw_max + raw);
         }
-        let bytes = self.source.take(length);
+        let bytes = Packed::Taken(self.source.take(length));
         let content = Content::Members(places);
         Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter: None, placed: None }))
     }
@@ -495,10 +551,21 @@ struct Walk {
     ended: bool,
 }
 
+impl Walk {
+    /// Goes past a block.
+    fn pass(&mut self, block: &frame::BlockHeader) {
+        self.length += BLOCK_HEADER + block.length;
+        self.gives_max += block.gives_max;
+        self.ended = block.is_last;
+    }
+}
+
 /// Bytes that were read and not yet taken. They are read into the very buffers that pieces are made of: what is as large as a
 /// frame goes to whoever unpacks it without being copied.
 struct Source<R> {
     reader: R,
+    /// Is read instead, if there is one, from whatever place is next.
+    file: Option<PlacedFile>,
     pool: Pool,
     /// Of whatever value but for `start..end`.
     buffer: PooledBytes,
@@ -511,7 +578,8 @@ struct Source<R> {
 
 impl<R: Read> Source<R> {
     fn new(reader: R, at: u64, pool: &Pool) -> Self {
-        Self { reader, pool: pool.clone(), buffer: PooledBytes::default(), start: 0, end: 0, at, ended: false }
+        let (buffer, pool) = (PooledBytes::default(), pool.clone());
+        Self { reader, file: None, pool, buffer, start: 0, end: 0, at, ended: false }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -525,7 +593,12 @@ impl<R: Read> Source<R> {
             let least = if self.buffer.is_empty() { READ_FIRST } else { READ_LEAST };
             let wanted = (count - there).clamp(least, READ);
             self.make_room(there + wanted);
-            match self.reader.read(&mut self.buffer.vec_mut()[self.end..self.end + wanted]) {
+            let into = &mut self.buffer.vec_mut()[self.end..self.end + wanted];
+            let read = match &self.file {
+                Some(file) => file.read(self.at + there as u64, into),
+                None => self.reader.read(into),
+            };
+            match read {
                 Ok(read) => (self.end, self.ended) = (self.end + read, read == 0),
                 Err(reason) if reason.kind() == io::ErrorKind::Interrupted => {}
                 Err(reason) => return Err(UnpackError::Unreadable { at: self.at + there as u64, reason }),
@@ -599,6 +672,14 @@ impl<R: Read> Source<R> {
         self.at += count as u64;
     }
 
+    /// Goes on behind so many bytes of a file, which nobody has to read here.
+    fn jump(&mut self, count: usize) {
+        if count <= self.end - self.start {
+            return self.forget(count);
+        }
+        (self.start, self.end, self.at, self.ended) = (0, 0, self.at + count as u64, false);
+    }
+
     /// Passes over so many bytes without keeping them.
     fn pass(&mut self, count: usize, inside: &'static str) -> Result<(), UnpackError> {
         let mut left = count;
@@ -616,9 +697,7 @@ impl<R: Read> Source<R> {
         self.need(walk.length + BLOCK_HEADER, "a zstd frame")?;
         let bytes = &self.bytes()[walk.length..];
         let header = frame::block([bytes[0], bytes[1], bytes[2]], at + walk.length as u64)?;
-        walk.length += BLOCK_HEADER + header.length;
-        walk.gives_max += header.gives_max;
-        walk.ended = header.is_last;
+        walk.pass(&header);
         Ok(())
     }
 
@@ -639,47 +718,4 @@ impl<R: Read> Source<R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn source(bytes: usize) -> Source<io::Cursor<Vec<u8>>> {
-        let bytes = (0..bytes).map(|at| (at % 251) as u8).collect();
-        Source::new(io::Cursor::new(bytes), 0, &Pool::default())
-    }
-
-    #[test]
-    fn a_large_piece_is_handed_over_where_it_lies_and_what_is_behind_it_stays() {
-        let mut source = source(1 << 20);
-        assert!(source.has(1000).unwrap());
-        source.expect(800_000).unwrap();
-        let place = source.bytes().as_ptr();
-        assert!(source.has(800_000).unwrap());
-        let taken = source.take(800_000);
-        assert_eq!((taken.as_ptr(), taken.len(), source.at), (place, 800_000, 800_000));
-        assert!(taken.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
-        assert!(source.has(200_000).unwrap() && !source.has(1 << 20).unwrap());
-        let behind = source.bytes().iter().enumerate();
-        assert!(behind.into_iter().all(|(at, byte)| *byte == ((at + 800_000) % 251) as u8));
-        assert_eq!(source.bytes().len(), (1 << 20) - 800_000);
-    }
-
-    #[test]
-    fn small_pieces_are_copied_and_none_is_lost() {
-        let mut source = source(300_000);
-        let mut all = Vec::new();
-        for count in [5, 70_000, 1, 0, 129_994, 100_000] {
-            source.need(count, "a test").unwrap();
-            all.extend_from_slice(&source.take(count));
-        }
-        assert!(all.len() == 300_000 && all.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
-    }
-
-    #[test]
-    fn room_is_made_for_no_more_than_the_file_has_earned() {
-        let mut source = source(5);
-        assert!(source.has(5).unwrap());
-        source.expect(48 << 20).unwrap();
-        assert!(source.buffer.len() <= 5 * ROOM_RATIO_MAX + READ_LEAST, "{}", source.buffer.len());
-        assert_eq!(source.bytes(), [0, 1, 2, 3, 4]);
-    }
-}
+mod tests;

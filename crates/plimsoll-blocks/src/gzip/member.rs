@@ -51,11 +51,7 @@ impl Harder {
 
     /// Whether this block is to be packed by it, instead of by the usual one.
     fn suits(&mut self, raw: &[u8], usual: &mut Compressor) -> bool {
-        let worth_percent = match self.worth_percent {
-            _ if raw.len() <= SMALL => 0,
-            Some(percent) => percent,
-            None => return false,
-        };
+        let Some(worth_percent) = self.worth_percent else { return false };
         let middle = raw.len().saturating_sub(SAMPLE) / 2;
         let sample = &raw[middle..raw.len().min(middle + SAMPLE)];
         let mut sampled = std::mem::take(&mut self.sampled);
@@ -64,6 +60,25 @@ impl Harder {
         let harder = self.compressor().deflate_compress(sample, &mut sampled);
         self.sampled = sampled;
         matches!((usual, harder), (Ok(usual), Ok(harder)) if harder * 100 < usual * (100 - worth_percent))
+    }
+
+    /// Packs a small block in both ways and keeps the better of them, which neither is packed again for.
+    fn pack_small(
+        &mut self,
+        raw: &[u8],
+        usual: &mut Compressor,
+        into: &mut [u8],
+    ) -> Result<usize, libdeflater::CompressionError> {
+        let mut sampled = std::mem::take(&mut self.sampled);
+        sampled.resize(into.len(), 0);
+        let usual = usual.deflate_compress(raw, &mut sampled);
+        let harder = self.compressor().deflate_compress(raw, into);
+        let packed = match (usual, harder) {
+            (Ok(usual), Ok(harder)) if harder < usual => Ok(harder),
+            (usual, _) => usual.inspect(|packed| into[..*packed].copy_from_slice(&sampled[..*packed])),
+        };
+        self.sampled = sampled;
+        packed
     }
 }
 
@@ -90,22 +105,23 @@ impl MemberPacker {
         Ok(Self { harder: Some(harder), ..Self::new(usual)? })
     }
 
-    fn compressor_for(&mut self, raw: &[u8]) -> &mut Compressor {
-        let Some(harder) = &mut self.harder else { return &mut self.compressor };
-        match harder.suits(raw, &mut self.compressor) {
-            true => harder.compressor(),
-            false => &mut self.compressor,
+    fn pack(&mut self, raw: &[u8], into: &mut [u8]) -> Result<usize, libdeflater::CompressionError> {
+        let usual = &mut self.compressor;
+        let Some(harder) = &mut self.harder else { return usual.deflate_compress(raw, into) };
+        if raw.len() <= SMALL {
+            return harder.pack_small(raw, usual, into);
         }
+        let compressor = if harder.suits(raw, usual) { harder.compressor() } else { usual };
+        compressor.deflate_compress(raw, into)
     }
 
     /// Appends one of our members.
     pub(crate) fn ours(&mut self, raw: &[u8], into: &mut Vec<u8>) -> Result<(), String> {
         let start = into.len();
-        let compressor = self.compressor_for(raw);
-        let room = OUR_HEADER + compressor.deflate_compress_bound(raw.len()) + TRAILER;
+        // The library has one bound for all levels.
+        let room = OUR_HEADER + self.compressor.deflate_compress_bound(raw.len()) + TRAILER;
         into.resize(start + room, 0);
-        let body = &mut into[start + OUR_HEADER..];
-        let packed = compressor.deflate_compress(raw, body).map_err(|error| error.to_string())?;
+        let packed = self.pack(raw, &mut into[start + OUR_HEADER..]).map_err(|error| error.to_string())?;
         into.truncate(start + OUR_HEADER + packed);
         finish_ours(raw, into, start)
     }
@@ -230,7 +246,10 @@ mod tests {
         for level in 4..9 {
             let next = packed(plain(level + 1).unwrap(), &text);
             assert_eq!(packed(ours(level).unwrap(), &text), next, "level {level}");
-            assert!(packed(ours(level).unwrap(), &text[..SMALL]) <= packed(plain(10).unwrap(), &text[..SMALL]));
+            for small in [&text[..SMALL], &text[..100], &[]] {
+                let both = [level + 1, 10].map(|level| packed(plain(level).unwrap(), small));
+                assert_eq!(packed(ours(level).unwrap(), small), both[0].min(both[1]), "level {level}");
+            }
         }
         for level in 1..4 {
             assert_eq!(packed(ours(level).unwrap(), &text), packed(plain(level).unwrap(), &text), "level {level}");

@@ -6,10 +6,11 @@ use plimsoll_runtime::{Backend, Context, Session, Workload};
 
 use crate::draft::Placed;
 use crate::error::{DamageError, UnpackError};
+use crate::extent::Feed;
 use crate::faults;
 use crate::gzip::member::MemberUnpacker;
 use crate::pool::{Pool, PooledBytes};
-use crate::scan::{Content, MemberPlace, Whole};
+use crate::scan::{Content, MemberPlace, Packed, Whole};
 use crate::zstd::codec::{FrameUnpacker, WINDOW_LOG_MAX};
 
 /// The largest window of a frame that is unpacked block by block. Nothing is held of it but what the frame gives.
@@ -83,17 +84,25 @@ impl Unpacker {
     }
 
     fn whole(&mut self, piece: &Whole) -> Result<PooledBytes, UnpackError> {
+        let read: PooledBytes;
+        let packed: &[u8] = match &piece.bytes {
+            Packed::Taken(bytes) => bytes,
+            Packed::Left(extent) => {
+                read = extent.read(&self.pool)?;
+                &read
+            }
+        };
         let out = match &piece.content {
             Content::Frame { raw, .. } => {
                 let mut out = self.pool.take(piece.raw_max);
                 let frames = FrameUnpacker::opened(&mut self.frames, piece.at)?;
-                frames.whole(&piece.bytes, piece.at, piece.raw_max, out.vec_mut())?;
+                frames.whole(packed, piece.at, piece.raw_max, out.vec_mut())?;
                 check_length(piece, *raw, &out)?;
                 out
             }
             Content::Members(places) => {
                 let mut out = self.pool.take_filled(piece.raw_max);
-                self.members(piece, places, out.vec_mut())?;
+                self.members(packed, piece.at, places, out.vec_mut())?;
                 out
             }
         };
@@ -111,7 +120,11 @@ impl Unpacker {
                 let mut out = self.pool.take(piece.raw_max);
                 let frames = FrameUnpacker::opened(&mut self.frames, piece.at)?;
                 let mut can_write = true;
-                let is_whole = frames.block_by_block(&piece.bytes, piece.at, out.vec_mut(), |there| {
+                let mut packed = match &piece.bytes {
+                    Packed::Taken(bytes) => Feed::Memory(bytes),
+                    Packed::Left(extent) => Feed::of_file(extent, &self.pool),
+                };
+                let is_whole = frames.block_by_block(&mut packed, piece.at, out.vec_mut(), |there| {
                     can_write = placed.write(there, &mut written, false);
                     can_write
                 })?;
@@ -131,9 +144,15 @@ impl Unpacker {
         Ok(())
     }
 
-    fn members(&mut self, piece: &Whole, places: &[MemberPlace], out: &mut [u8]) -> Result<(), UnpackError> {
+    fn members(
+        &mut self,
+        mut packed: &[u8],
+        mut at: u64,
+        places: &[MemberPlace],
+        out: &mut [u8],
+    ) -> Result<(), UnpackError> {
         let members = self.members.get_or_insert_with(MemberUnpacker::new);
-        let (mut packed, mut rest, mut at) = (&piece.bytes[..], out, piece.at);
+        let mut rest = out;
         for place in places {
             let (member, behind) = packed.split_at(place.packed);
             let (into, left) = rest.split_at_mut(place.raw);
@@ -247,7 +266,7 @@ mod tests {
     fn a_frame_after_a_damaged_one_is_unpacked_as_ever() {
         let (pool, raw, kept) = (Pool::default(), numbers(2_000_000), Kept::new(usize::MAX));
         let (mut bad, mut good) = (frame(&raw, &pool), frame(&raw, &pool));
-        let middle = bad.bytes.len() / 2;
+        let middle = bad.packed() / 2;
         bad.bytes.flip(middle);
         placed(&mut bad, &kept);
         placed(&mut good, &kept);

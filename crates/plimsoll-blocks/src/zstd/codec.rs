@@ -5,6 +5,7 @@ use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDi
 use zstd_sys::ZSTD_ErrorCode;
 
 use crate::error::{DamageError, UnpackError};
+use crate::extent::Feed;
 use crate::options::Recipe;
 use crate::zstd::frame::{self, BLOCK_HEADER};
 
@@ -83,7 +84,7 @@ impl FrameUnpacker {
     /// frame was read to its end, and nothing is behind it.
     pub(crate) fn block_by_block(
         &mut self,
-        packed: &[u8],
+        packed: &mut Feed<'_>,
         at: u64,
         into: &mut Vec<u8>,
         mut tell: impl FnMut(&[u8]) -> bool,
@@ -91,23 +92,24 @@ impl FrameUnpacker {
         let begun = self.context.reset(ResetDirective::SessionOnly);
         let begun = begun.and_then(|_| self.context.set_parameter(DParameter::StableOutBuffer(true)));
         begun.map_err(|code| damage(at, code))?;
-        let header = packed.get(4).map_or(0, |descriptor| frame::header_length(*descriptor));
-        let (mut read, mut wanted) = (0, header + BLOCK_HEADER);
-        while wanted > 0 && read < packed.len() {
+        let header = packed.peek(5)?.get(4).map_or(0, |descriptor| frame::header_length(*descriptor));
+        let mut wanted = header + BLOCK_HEADER;
+        while wanted > 0 && !packed.is_over() {
             // As much as it asks for, which is a block and the header of the next: then it keeps nothing back.
-            let mut input = InBuffer::around(&packed[read..packed.len().min(read + wanted)]);
+            let mut input = InBuffer::around(packed.peek(wanted)?);
             let filled = into.len();
             let mut output = OutBuffer::around_pos(into, filled);
             wanted = self.context.decompress_stream(&mut output, &mut input).map_err(|code| damage(at, code))?;
-            if input.pos() == 0 && filled == into.len() {
+            let read = input.pos();
+            if read == 0 && filled == into.len() {
                 return Ok(false);
             }
-            read += input.pos();
+            packed.pass(read);
             if !tell(into) {
                 break;
             }
         }
-        Ok(wanted == 0 && read == packed.len())
+        Ok(wanted == 0 && packed.is_over())
     }
 
     /// Goes on with a frame: reads from `part`, appends at most until `into` has `room` bytes. Gives how many were read, and

@@ -33,9 +33,10 @@ const fn because(reason: &'static str, goal: Goal) -> Goal {
 
 const START: &str =
     "our program is 35 MB with 41,700 relocations: the loader writes 170 of its pages before our first line";
-const WHOLE: &str = "frames and runs of members lie in memory of their own until they are written; stock tools write what they \
-     have from one small buffer";
-const ONE_FRAME: &str = "one frame, which nothing can be unpacked beside; only writing it goes on meanwhile";
+const WHOLE: &str = "a file is written by one thread at a time, whoever has unpacked it, and each frame into memory that was never \
+     used before; what packs very well is written longer than it is unpacked";
+const ONE_FRAME: &str =
+    "one frame, which nothing can be unpacked beside; stock tools read and write on threads of their own meanwhile";
 const LITTLE: &str = "the seek table, 26 bytes, and the beginning of each frame or member weigh in a few KB; zlib at 9 looks further back";
 
 const ZSTD: (&str, &str) = ("plimsoll", "zstd -T0");
@@ -45,7 +46,7 @@ const STOCK: (&str, &str) = ("plimsoll", "stock");
 
 const GOALS: &[Goal] = &[
     because(LITTLE, goal("gzip packs better than pigz", PIGZ, What::Ratio, 1.0)),
-    of(LARGER, goal("gzip packs faster than pigz", PIGZ, What::Pack, 1.0)),
+    because(START, of(LARGER, goal("gzip packs faster than pigz", PIGZ, What::Pack, 1.0))),
     because(LITTLE, goal("zstd within 1 % of zstd -T0's ratio", ZSTD, What::Ratio, 0.99)),
     because(START, of(LARGER, goal("zstd as fast as zstd -T0", ZSTD, What::Pack, 1.0))),
     of(MIDDLE, goal("the same from 2 to 16 MiB", ZSTD, What::Pack, 1.0)),

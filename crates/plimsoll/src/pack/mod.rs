@@ -27,6 +27,7 @@ pub use error::PackError;
 pub use packer::{PackSummary, Packer, PackerOptions, UnpackOptions};
 pub use plimsoll_blocks::draft::Draft;
 pub use plimsoll_blocks::filter::{Filter, ParseFilterError};
+pub use plimsoll_blocks::range::says_it_gives;
 pub use plimsoll_blocks::{DamageError, Format, Method, OptionsError, PackOptions, Recipe, UnpackError};
 pub use small::SmallPacker;
 pub use stages::Stages;

@@ -1,6 +1,7 @@
 //! The packer: an orchestrator, and what is asked of it.
 //! Never schedules: every block is an item of a pipeline, every piece a task.
 
+use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -127,6 +128,25 @@ impl Packer {
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
         self.unpack_pieces(Scanner::new(input, &self.pool), Wanted::all(options), Output::Draft(draft), watch)
+    }
+
+    /// The same from a file: whoever unpacks a large zstd frame reads it too. One that is no regular file, or was read from
+    /// already, is read in order from where it is.
+    ///
+    /// # Errors
+    /// As [`Packer::unpack_draft`].
+    pub fn unpack_file(
+        &self,
+        mut input: File,
+        draft: Arc<dyn Draft>,
+        options: &UnpackOptions,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        let is_regular = input.metadata().is_ok_and(|metadata| metadata.is_file());
+        if !is_regular || input.stream_position().is_ok_and(|place| place > 0) {
+            return self.unpack_draft(input, draft, options, watch);
+        }
+        self.unpack_pieces(Scanner::of_file(input, &self.pool), Wanted::all(options), Output::Draft(draft), watch)
     }
 
     /// Unpacks a range of the bytes. Only the frames or members that hold it are read, if the file tells which they are;

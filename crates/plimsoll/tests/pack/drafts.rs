@@ -1,7 +1,8 @@
 //! Outputs that are thrown away if it ends with an error: who unpacks a frame writes it meanwhile, and nothing else about it is
 //! different.
 
-use std::io::{self, Cursor};
+use std::fs::File;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use plimsoll::Bytes;
@@ -39,12 +40,42 @@ impl Draft for Kept {
     }
 }
 
+/// From memory and from a file, which end alike.
 fn draft(packer: &Packer, packed: &[u8], into: &mut Vec<u8>) -> Result<PackSummary, PackError> {
-    let kept = Kept::new(usize::MAX);
+    let (kept, of_file) = (Kept::new(usize::MAX), Kept::new(usize::MAX));
     let input = Cursor::new(packed.to_vec());
     let done = packer.unpack_draft(input, kept.clone(), &UnpackOptions::default(), &PackWatch::default());
+    let from_file =
+        packer.unpack_file(file_of(packed), of_file.clone(), &UnpackOptions::default(), &PackWatch::default());
+    match (&done, &from_file) {
+        (Ok(one), Ok(other)) => {
+            assert_eq!((one.raw, one.packed), (other.raw, other.packed));
+            assert!(*kept.bytes.lock().unwrap() == *of_file.bytes.lock().unwrap());
+        }
+        (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
+        (one, other) => panic!("{one:?} from memory and {other:?} from a file"),
+    }
     into.extend_from_slice(&kept.bytes.lock().unwrap());
     done
+}
+
+/// A file of these bytes, to be read from its beginning.
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file.rewind().unwrap();
+    file
+}
+
+#[test]
+fn a_file_that_was_read_from_already_is_unpacked_from_there() {
+    let (packer, raw) = (packer(2), mixed(3_000_000, 4));
+    let packed = pack(&packer, &frames_of(2 << 20), &raw);
+    let mut file = file_of(&[b"before", &packed[..]].concat());
+    file.seek(SeekFrom::Start(6)).unwrap();
+    let kept = Kept::new(usize::MAX);
+    packer.unpack_file(file, kept.clone(), &UnpackOptions::default(), &PackWatch::default()).unwrap();
+    assert!(*kept.bytes.lock().unwrap() == raw);
 }
 
 fn frames_of(bytes: u64) -> PackOptions {

@@ -15,6 +15,7 @@ use plimsoll::{Orchestrator, profile};
 use plimsoll_runtime::telemetry::{Counters, Snapshot};
 
 use super::args::{Common, PackArgs};
+use super::places::Source;
 use super::telemetry::{Frame, Telemetry, Times};
 use crate::machine_args::MachineArgs;
 use crate::stop::{Ended, Stop, warn};
@@ -26,9 +27,21 @@ const SMALL: u64 = 1 << 20;
 /// reads and one for signals takes 5 ms of processor time, more than to unpack that.
 const SMALL_PACKED: u64 = 5 << 18;
 
-/// Whether a file is so small that devices, threads and the book would take longer than the work.
-pub(super) fn is_small(length: Option<u64>, is_packed: bool) -> bool {
-    length.is_some_and(|length| length <= if is_packed { SMALL_PACKED } else { SMALL })
+/// What a file of few packed bytes gives in several frames for a scheduler to be worth its start all the same.
+const GIVES_MUCH: u64 = 4 << 20;
+/// But not of so few: what packs that well is unpacked in no time and then written, which goes on one after the other. 16 MiB
+/// from 214 KB took two threads as long as one, and half as much processor time again.
+const VERY_SMALL_PACKED: u64 = 1 << 18;
+
+/// Whether a file is so small that devices, threads and the book would take longer than to pack it.
+pub(super) fn is_soon_packed(length: Option<u64>) -> bool {
+    length.is_some_and(|length| length <= SMALL)
+}
+
+/// The same of unpacking it.
+pub(super) fn is_soon_unpacked(source: &Source) -> bool {
+    let is_soon = |length| length <= VERY_SMALL_PACKED || (length <= SMALL_PACKED && !source.says_it_gives(GIVES_MUCH));
+    source.length().is_some_and(is_soon)
 }
 
 /// Who does the work.
@@ -77,13 +90,13 @@ impl Crew {
         let stages = args.stages();
         let blocks = length.map(|length| length.div_ceil(recipe.block as u64).max(1));
         let is_plain = SmallPacker::can_pack(recipe);
-        let work = Work { with_gpu: stages.want_gpu(recipe), blocks, is_small: is_small(length, false), is_plain };
+        let work = Work { with_gpu: stages.want_gpu(recipe), blocks, is_small: is_soon_packed(length), is_plain };
         Self::open(&args.common, machine, stages, &work)
     }
 
     /// For unpacking.
-    pub(super) fn for_unpacking(common: &Common, machine: &MachineArgs, length: Option<u64>) -> Result<Self, Stop> {
-        let is_small = is_small(length, true);
+    pub(super) fn for_unpacking(common: &Common, machine: &MachineArgs, source: &Source) -> Result<Self, Stop> {
+        let is_small = is_soon_unpacked(source);
         let work = Work { with_gpu: false, blocks: is_small.then_some(1), is_small, is_plain: true };
         Self::open(common, machine, Stages::default(), &work)
     }
@@ -145,7 +158,7 @@ impl Crew {
         }
     }
 
-    /// Unpacks a file, or a range of it. If the output is a draft too, all hands write there, each at its place.
+    /// Unpacks a file, or a range of it. If the output is a draft too, all hands read and write, each at its place.
     pub(super) fn unpack(
         &self,
         input: File,
@@ -156,7 +169,7 @@ impl Crew {
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
         if let (Hands::All(packer), Some(draft), None) = (self.hands(), draft, range) {
-            return packer.unpack_draft(input, draft, options, watch);
+            return packer.unpack_file(input, draft, options, watch);
         }
         match (self.hands(), range) {
             (Hands::One(packer), None) => packer.unpack(input, output, options, watch),
@@ -204,4 +217,54 @@ impl Crew {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll::Bytes;
+    use plimsoll::pack::PackOptions;
+
+    use super::super::places::Place;
+    use super::*;
+
+    /// A file of 8 MiB in frames of so many bytes, of which one in `every` is by chance.
+    fn packed(every: u64, frame: u64, folder: &std::path::Path) -> (u64, Place) {
+        let mut dice = 1_u64;
+        let raw: Vec<u8> = (0..8_u64 << 20)
+            .map(|at| {
+                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                if at % every == 0 { (dice >> 56) as u8 } else { 7 }
+            })
+            .collect();
+        let recipe = PackOptions { block: Some(Bytes(frame)), ..PackOptions::default() }.recipe(None).expect("one");
+        let path = folder.join(format!("{every}-{frame}"));
+        let mut file = File::create(&path).expect("a file");
+        let done = SmallPacker::default().pack(&raw[..], &mut file, &recipe, &PackWatch::default()).expect("packed");
+        (done.packed, Place::of(path))
+    }
+
+    #[test]
+    fn few_packed_bytes_that_give_much_in_several_frames_are_for_all_hands() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let is_soon = |every, frame, sizes: Range<u64>| {
+            let (length, place) = packed(every, frame, folder.path());
+            assert!(sizes.contains(&length), "{length} bytes");
+            is_soon_unpacked(&place.source().expect("it is there"))
+        };
+        let between = VERY_SMALL_PACKED + 1..SMALL_PACKED;
+        assert!(!is_soon(16, 2 << 20, between.clone()), "four frames");
+        assert!(is_soon(16, 32 << 20, between), "one frame");
+        assert!(is_soon(1000, 2 << 20, 0..VERY_SMALL_PACKED), "it packs very well");
+        assert!(!is_soon(2, 32 << 20, SMALL_PACKED + 1..u64::MAX), "it is large");
+    }
+
+    #[test]
+    fn who_asked_what_a_file_gives_reads_it_from_its_beginning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = packed(16, 2 << 20, folder.path()).1.source().expect("it is there");
+        assert!(source.says_it_gives(8 << 20) && !source.says_it_gives((8 << 20) + 1));
+        let mut first = [0; 4];
+        std::io::Read::read_exact(&mut source.into_file(), &mut first).expect("read");
+        assert_eq!(u32::from_le_bytes(first) >> 4, 0x0fd2_fb52, "where a frame begins");
+    }
 }

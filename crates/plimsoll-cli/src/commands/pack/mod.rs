@@ -41,7 +41,7 @@ pub(crate) fn pack(args: &PackArgs, machine: &MachineArgs) -> Ended {
         return each(&args.common, |place| test(place, &args.common, machine, None));
     }
     let options = args.options()?;
-    let sign = on_signal(&args.common, false)?;
+    let sign = on_signal(&args.common, |place| crew::is_soon_packed(place.length()))?;
     each(&args.common, |place| {
         let source = place.source()?;
         let recipe = options.recipe(source.length()).map_err(Stop::usage)?;
@@ -81,12 +81,13 @@ pub(crate) fn unpack(args: &UnpackArgs, machine: &MachineArgs) -> Ended {
     if args.test {
         return each(&args.common, |place| test(place, &args.common, machine, args.limit));
     }
-    let sign = on_signal(&args.common, true)?;
+    let is_soon_unpacked = |place: &Place| place.source().is_ok_and(|source| crew::is_soon_unpacked(&source));
+    let sign = on_signal(&args.common, is_soon_unpacked)?;
     each(&args.common, |place| {
         let source = place.source()?;
         let output = place.unpacked_name(&args.common)?;
         let target = Target::create(output.as_deref(), &args.common, false)?;
-        let crew = Crew::for_unpacking(&args.common, machine, source.length())?;
+        let crew = Crew::for_unpacking(&args.common, machine, &source)?;
         unpack_one(place, source, target, &crew, args, &sign)?;
         crew.finish()
     })
@@ -114,9 +115,8 @@ fn unpack_one(
 }
 
 /// Ctrl-C ends it in order. What is over in a moment needs no thread for that.
-fn on_signal(common: &Common, are_packed: bool) -> Result<StopSign, Stop> {
-    let are_small = Place::all(common)?.iter().all(|place| crew::is_small(place.length(), are_packed));
-    Ok(if are_small { stop::on_signal_in_a_moment() } else { stop::on_signal() })
+fn on_signal(common: &Common, is_soon_done: impl Fn(&Place) -> bool) -> Result<StopSign, Stop> {
+    Ok(if Place::all(common)?.iter().all(is_soon_done) { stop::on_signal_in_a_moment() } else { stop::on_signal() })
 }
 
 /// Where it does not matter what is written.
@@ -131,7 +131,7 @@ impl Draft for Nowhere {
 /// Unpacks a file to nowhere: is it whole and right?
 fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<plimsoll::Bytes>) -> Ended {
     let source = place.source()?;
-    let crew = Crew::for_unpacking(common, machine, source.length())?;
+    let crew = Crew::for_unpacking(common, machine, &source)?;
     let watch = PackWatch::default();
     let progress = follow(common, &watch, None, place);
     let begun = Instant::now();

@@ -2,7 +2,7 @@
 //! Never writes anything.
 
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 use plimsoll::pack::Format;
@@ -32,6 +32,12 @@ impl Place {
             [] => Ok(vec![Self { path: None }]),
             files => Ok(files.iter().map(place).collect()),
         }
+    }
+
+    /// This file.
+    #[cfg(test)]
+    pub(super) fn of(path: PathBuf) -> Self {
+        Self { path: Some(path) }
     }
 
     /// What to call it.
@@ -118,6 +124,13 @@ impl Source {
     /// Its length, if it has one.
     pub(super) fn length(&self) -> Option<u64> {
         (self.metadata.is_file() && !self.is_stdin).then_some(self.metadata.len())
+    }
+
+    /// Whether it says that it gives so many bytes, in several pieces. It is read from its beginning afterwards.
+    pub(super) fn says_it_gives(&self, bytes: u64) -> bool {
+        let mut file = &self.file;
+        let says = plimsoll::pack::says_it_gives(&mut file, bytes);
+        says & file.rewind().is_ok()
     }
 
     /// What the output inherits.
