@@ -466,3 +466,17 @@ fn replay_says_what_is_wrong_with_a_graph() {
     let (_, said) = refused(&mut plimsoll(&["sim", "replay", "--graph", "no-such-file.tsv"]));
     assert!(said.contains("no-such-file.tsv"), "{said}");
 }
+
+/// The program starts in time for a file of 4 KiB: what the loader has to set is written as ranges, not one by one.
+#[cfg(all(packed_relocations, target_pointer_width = "64"))]
+#[test]
+fn the_loader_is_told_in_ranges_what_to_set() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_plimsoll")).expect("the program");
+    let number = |at: usize, bytes: usize| {
+        program[at..at + bytes].iter().rev().fold(0_usize, |number, byte| number << 8 | usize::from(*byte))
+    };
+    // Of the header: where the sections are described, in how many bytes each, how many there are. Of each: its kind.
+    let (table, entry, count) = (number(0x28, 8), number(0x3a, 2), number(0x3c, 2));
+    const RANGES: usize = 19;
+    assert!((0..count).any(|section| number(table + section * entry + 4, 4) == RANGES), "{count} sections");
+}

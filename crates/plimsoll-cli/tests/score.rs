@@ -517,9 +517,10 @@ fn a_stderr_that_nobody_reads_never_ends_a_run() {
 #[test]
 fn a_small_address_space_ends_no_run() {
     let folder = Folder::new();
-    let large = folder.picture("large.png", (3000, 2500), 3);
+    // Its pixels alone take all there is.
+    let huge = folder.picture("huge.png", (6000, 5000), 3);
     let small = folder.picture("small.png", (32, 32), 3);
-    for (file, scored) in [(&large, false), (&small, true)] {
+    for (file, scored) in [(&huge, false), (&small, true)] {
         let words = [file.as_os_str(), file.as_os_str()];
         let script = "ulimit -v 240000; exec \"$0\" score --no-gpu --jobs 1 -m butteraugli --json \"$@\"";
         let output = in_a_shell(&folder, script, &words);
