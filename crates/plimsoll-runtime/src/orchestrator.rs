@@ -149,6 +149,9 @@ const READER_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How long shutting down waits for all workers together. One that is stuck in a task that does not listen is then left
 /// behind: it holds no lock.
 const JOIN_WAIT_MAX: Duration = Duration::from_secs(5);
+/// The longest pause between two looks at a thread that is to end, and the first.
+const JOIN_PAUSE_MAX: Duration = Duration::from_millis(1);
+const JOIN_PAUSE_MIN: Duration = Duration::from_micros(20);
 
 impl Orchestrator {
     /// Starts describing an orchestrator.
@@ -494,8 +497,11 @@ fn join_all(threads: &mut Vec<JoinHandle<()>>, at_most: Duration) {
 }
 
 fn join_until(thread: JoinHandle<()>, until: Instant) {
+    // Mostly it ends in a moment, and a short run would be most of a millisecond longer for nothing.
+    let mut pause = JOIN_PAUSE_MIN;
     while !thread.is_finished() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(JOIN_PAUSE_MAX);
     }
     if thread.is_finished() {
         // A panic of a worker was already reported where it happened.

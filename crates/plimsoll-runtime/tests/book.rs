@@ -281,7 +281,8 @@ fn a_book_that_cannot_be_written_is_no_reason_to_stop() {
     let files: Vec<String> = fs::read_dir(book.folder()).expect("a folder").flatten().map(|file| name(&file)).collect();
     let file = files.iter().find(|name| name.starts_with("book-")).expect("the book");
     symlink("/dev/full", book.folder().join(file).with_extension("new")).expect("linked");
-    let full = member.change(|entries| entries.clear()).expect_err("no room");
+    let more = Entry::new(member.id().clone(), "more");
+    let full = member.change(|entries| entries.push(more)).expect_err("no room");
     assert!(matches!(full, BookError::Io { doing: "write", .. }), "{full}");
     assert_eq!(book.entries().expect("whole").len(), 1);
     works_alone(&book);
