@@ -33,12 +33,15 @@ impl Build {
 
     fn of(source: &Path, target: &Path, rows: &[&Row]) -> Result<Self, String> {
         let wants = |program| rows.iter().any(|row| row.program == program);
-        let mut words = vec!["--package", "plimsoll-cli", "--bin", "plimsoll"];
-        let features = matrix::features(rows);
-        if let Some(features) = &features {
-            words.extend(["--no-default-features", "--features", features]);
-        }
-        let cli = build(source, target, &words)?;
+        let whole = ["--package", "plimsoll-cli", "--bin", "plimsoll"];
+        let cli = match matrix::features(rows) {
+            Some(features) => {
+                let part = [&whole[..], &["--no-default-features", "--features", &features]].concat();
+                // An older revision may not know the features.
+                build(source, target, &part).or_else(|_| build(source, target, &whole))?
+            }
+            None => build(source, target, &whole)?,
+        };
         let bench = ["--package", "plimsoll-runtime", "--bench", "small_tasks"];
         let small_tasks = if wants(Program::SmallTasks) { build(source, target, &bench).ok() } else { None };
         Ok(Self { cli, small_tasks })

@@ -208,12 +208,24 @@ pub(crate) const ALL: &[Row] = &[
         true,
         Some(FFMPEG),
         "frames",
+        "--overwrite",
         "--op",
         "scale=320x180:bicubic,blur=2",
         "{in}",
-        "{out}"
+        "{out}.y4m"
     ),
-    runs!("frames/denoise", Input::Film(64), false, None, "frames", "--op", "denoise=bilateral", "{in}", "{out}"),
+    runs!(
+        "frames/denoise",
+        Input::Film(64),
+        false,
+        None,
+        "frames",
+        "--overwrite",
+        "--op",
+        "denoise=bilateral",
+        "{in}",
+        "{out}.y4m"
+    ),
     runs!(
         "array/zstd-levels",
         Input::Numeric(64),
@@ -279,6 +291,14 @@ pub(crate) fn features(rows: &[&Row]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `frames` tells from the ending what to write, and does not replace a file unasked.
+    #[test]
+    fn rows_of_frames_name_what_frames_writes() {
+        for row in ALL.iter().filter(|row| row.name.starts_with("frames/")) {
+            assert!(row.words.contains(&"{out}.y4m") && row.words.contains(&"--overwrite"), "{}", row.name);
+        }
+    }
 
     #[test]
     fn every_part_of_the_product_has_a_row_and_a_quick_one() {
