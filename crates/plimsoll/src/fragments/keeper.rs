@@ -2,6 +2,7 @@
 //! recalled, and brings them back when there is room.
 //! Invariant: it says that it is on a lower rung only after the bytes above it are gone, whoever was using them.
 
+use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, PoisonError};
@@ -134,10 +135,12 @@ impl Keeper {
     /// Gives the bytes above a rung back, and takes what they were one tier down, as far as memory has room.
     fn step_down(&self, grant: &Grant, rung: usize) {
         let dropped = self.drop_to(self.shared.ladder.counts(rung));
-        if grant.step_to(rung).is_ok() {
-            self.shared.state().rung = rung;
-            self.shared.changed.notify_all();
+        // Told before the grant knows: whoever is given the room next may ask at once.
+        let before = mem::replace(&mut self.shared.state().rung, rung);
+        if grant.step_to(rung).is_err() {
+            self.shared.state().rung = before;
         }
+        self.shared.changed.notify_all();
         // From disk, which has everything: a task on the device could wait for the very grant that waits for this one.
         for fragment in dropped {
             if self.is_over() || grant.recalled().is_some() {
