@@ -20,7 +20,7 @@ const DEAD_MAX: usize = 4_096;
 const NUMBERS_AHEAD: u64 = 1_024;
 /// Bytes of an event file before the next one is begun. There are two.
 const EVENTS_BYTES_MAX: u64 = 4 << 20;
-/// Events that are tried again at once after a write has failed: a full disk is asked often, and mostly in vain.
+/// Events that are tried first after a write has failed: a full disk is asked often, and mostly in vain.
 const EVENTS_AGAIN: usize = 16;
 /// Bytes of one line that are read back.
 const LINE_MAX: u64 = 1 << 20;
@@ -180,9 +180,17 @@ impl EventFile {
     /// # Errors
     /// Why it could not; the next call tries them again.
     pub fn write<'a>(&mut self, events: impl Iterator<Item = &'a Event>) -> io::Result<()> {
-        let (before, most) = (self.written, if self.is_behind { EVENTS_AGAIN } else { usize::MAX });
-        let (mut bytes, mut last) = (Vec::new(), before);
-        for event in events.filter(|event| event.id > before).take(most) {
+        let before = self.written;
+        let mut events = events.filter(|event| event.id > before);
+        if self.is_behind {
+            self.write_lines(events.by_ref().take(EVENTS_AGAIN))?;
+        }
+        self.write_lines(events)
+    }
+
+    fn write_lines<'a>(&mut self, events: impl Iterator<Item = &'a Event>) -> io::Result<()> {
+        let (mut bytes, mut last) = (Vec::new(), self.written);
+        for event in events {
             bytes.extend(line(event));
             last = event.id;
         }
@@ -374,9 +382,7 @@ mod tests {
             assert_eq!(file.written(), 10, "what is not on disk is not written");
         }
         file.file = None;
-        for _ in 0..2 {
-            file.write(since(&file).iter()).unwrap();
-        }
+        file.write(since(&file).iter()).unwrap();
         assert_eq!(ids_in(&path), (1..=100).collect::<Vec<_>>());
     }
 
