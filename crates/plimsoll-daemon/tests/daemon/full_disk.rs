@@ -13,7 +13,8 @@ const FILES_END: u64 = 48 << 10;
 fn a_full_disk_is_a_warning_and_what_happened_is_written_when_there_is_space() {
     let rig = Rig::with_daemon(|folder| Process::daemon_with_files_of(folder, FILES_END));
     let mut client = rig.client();
-    let warned = |rig: &Rig| rig.state().warnings.iter().any(|warning| warning.contains("the log of events cannot be"));
+    let of_log = |text: &str| text.contains("the log of events cannot be");
+    let warned = |rig: &Rig| rig.state().warnings.iter().any(|warning| of_log(warning));
     let mut rounds = 0;
     while !warned(&rig) {
         rounds += 1;
@@ -23,8 +24,9 @@ fn a_full_disk_is_a_warning_and_what_happened_is_written_when_there_is_space() {
     }
     let held = client.hold(wants("held", 10)).expect("also when it is full");
     assert!(warned(&rig), "as long as it is so");
-    let warnings = client.events(0).unwrap().iter().filter(|event| event.what == "warning").count();
-    assert_eq!(warnings, 1, "it is told once");
+    // Of the log: a busy machine may have others.
+    let warnings: Vec<Event> = client.events(0).unwrap().into_iter().filter(|event| event.what == "warning").collect();
+    assert_eq!(warnings.iter().filter(|event| of_log(&event.text)).count(), 1, "it is told once: {warnings:?}");
     rig.daemon.limit_files(u64::MAX);
     until("the log", || if warned(&rig) { Err("it is warned of".to_owned()) } else { Ok(()) });
     let known: Vec<u64> = client.events(0).unwrap().iter().map(|event| event.id).collect();
