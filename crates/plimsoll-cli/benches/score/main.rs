@@ -17,7 +17,7 @@ use side::{Measured, Side};
 
 /// What each metric must reach against a loop over the plain crate, one image per core.
 const TARGETS: [(&str, f64); 4] = [("ssim2", 1.2), ("butteraugli", 2.0), ("dssim", 1.7), ("zensim", 1.1)];
-/// Scores of two sides may differ by this much of the larger, or of 1.
+/// Scores of two sides may differ by this much of the larger.
 const ALIKE: f64 = 2e-3;
 /// The same for ssim2: the crate adds up rounding errors over whole rows as the original tool does, see CORRECTNESS.md.
 const ALIKE_SSIM2: f64 = 2e-2;
@@ -58,15 +58,21 @@ fn compare_with_crates(options: &Options, cores: usize) {
                 best.entry(side).and_modify(|best| best.keep_better(&measured)).or_insert(measured);
             }
         }
-        let [plain, ours] = Side::ALL.map(|side| &best[&side]);
-        let apart = largest_difference(metric, plain, ours);
-        let ratio = plain.seconds / ours.seconds;
+        let [plain, prepared, ours] = Side::ALL.map(|side| &best[&side]);
+        let apart =
+            [plain, prepared].map(|peer| largest_difference(metric, peer, ours)).into_iter().fold(0.0, f64::max);
         let target = TARGETS.iter().find(|(name, _)| name == metric).map_or(1.0, |(_, target)| *target);
-        print_side(metric, &format!("rayon, {}", peers::name(metric)), plain, options.variants, cores, String::new());
+        let print = |side: &str, measured, ratio: String| {
+            print_side(metric, side, measured, options.variants, cores, ratio);
+        };
+        let name = peers::name(metric);
+        print(&format!("rayon, {name}"), plain, format!("{:.2}x", plain.seconds / ours.seconds));
+        print("the same, prepared once", prepared, format!("{:.2}x", prepared.seconds / ours.seconds));
+        // The peer at its best: it is a question of the API alone which of its calls is used.
+        let ratio = plain.seconds.min(prepared.seconds) / ours.seconds;
         let verdict = if ratio >= target { "" } else { "  (below)" };
-        let shown = format!("{ratio:.2}x of {target}x{verdict}");
-        print_side(metric, "plimsoll, rung cpu", ours, options.variants, cores, shown);
-        println!("{metric:<12} largest difference of two scores: {apart:.6}");
+        print("plimsoll, rung cpu", ours, format!("{ratio:.2}x of {target}x{verdict}"));
+        println!("{metric:<12} largest difference of two scores, as a share of the larger: {apart:.6}");
     }
 }
 
@@ -81,10 +87,11 @@ fn print_side(metric: &str, side: &str, measured: &Measured, variants: usize, co
 fn largest_difference(metric: &str, plain: &Measured, ours: &Measured) -> f64 {
     let mut largest = 0.0_f64;
     for (at, (a, b)) in plain.scores.iter().zip(&ours.scores).enumerate() {
-        let apart = (a - b).abs() / a.abs().max(b.abs()).max(1.0);
+        // Of the scores themselves: those of dssim are thousandths, and beside 1 anything would be alike.
+        let apart = (a - b).abs() / a.abs().max(b.abs());
         let most = if metric == "ssim2" { ALIKE_SSIM2 } else { ALIKE };
         assert!(apart < most, "{metric} of variant {at}: {a} by the plain crate, {b} here");
-        largest = largest.max((a - b).abs());
+        largest = largest.max(apart);
     }
     largest
 }

@@ -15,6 +15,8 @@ use crate::{peers, pictures};
 pub(crate) enum Side {
     /// The crate's own call for a pair, one image per core.
     Plain,
+    /// The crate's own call for many variants of a reference that it prepares once, one image per core.
+    Prepared,
     /// The same pairs through an orchestrator, on the CPU rung.
     Ours,
 }
@@ -37,11 +39,12 @@ impl Measured {
 }
 
 impl Side {
-    pub(crate) const ALL: [Self; 2] = [Self::Plain, Self::Ours];
+    pub(crate) const ALL: [Self; 3] = [Self::Plain, Self::Prepared, Self::Ours];
 
     fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Prepared => "prepared",
             Self::Ours => "ours",
         }
     }
@@ -64,6 +67,10 @@ pub(crate) fn run_here(side: &str, metric: &str, variants: usize) {
     let start = Instant::now();
     let scores = match side {
         "plain" => pictures.par_iter().map(|picture| peers::score(metric, &reference, picture)).collect(),
+        "prepared" => {
+            let compare = peers::prepared(metric, &reference);
+            pictures.par_iter().map(|picture| compare(picture)).collect()
+        }
         _ => scored_here(metric, reference, pictures),
     };
     let measured = Measured {
