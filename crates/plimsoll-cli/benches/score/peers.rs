@@ -33,8 +33,11 @@ pub(crate) fn score(metric: &str, reference: &[u8], distorted: &[u8]) -> f64 {
     }
 }
 
-/// A reference as its crate prepares it, and what compares a variant with it.
-pub(crate) fn prepared(metric: &str, reference: &[u8]) -> Box<dyn Fn(&[u8]) -> f64 + Sync> {
+/// Compares a variant with the reference that it holds.
+pub(crate) type Compare = Box<dyn Fn(&[u8]) -> f64 + Sync>;
+
+/// What compares variants with this reference, which its crate has prepared.
+pub(crate) fn prepared(metric: &str, reference: &[u8]) -> Compare {
     let side = SIDE as usize;
     match metric {
         "ssim2" => {
