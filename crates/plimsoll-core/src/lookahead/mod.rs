@@ -170,12 +170,28 @@ pub enum PlanError {
 /// # Ok::<(), plimsoll_core::lookahead::PlanError>(())
 /// ```
 pub fn plan(tasks: &[KnownTask], devices: &[KnownDevice], budget: Budget) -> Result<Plan, PlanError> {
+    plan_again(tasks, devices, budget, &[])
+}
+
+/// Plans a known set for which there is a plan already, or what is left of one: a step for each task. The search begins with
+/// it, so that what comes out is no longer than that would take by now. Without steps, or with one that a task cannot take any
+/// more, it begins anew.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_again(
+    tasks: &[KnownTask],
+    devices: &[KnownDevice],
+    budget: Budget,
+    in_force: &[Step],
+) -> Result<Plan, PlanError> {
     let problem = Problem::new(tasks, devices)?;
     let bound = Bound::new(&problem);
     let goal = bound.makespan.saturating_add(bound.makespan / CLOSE_ENOUGH);
     let allowed = affordable(budget.simulations, problem.len);
     let mut simulator = Simulator::new(&problem);
-    let (draft, trace, drafts) = best_draft(&problem, &bound, &mut simulator, allowed, goal);
+    let (draft, trace, drafts) =
+        best_draft(&problem, &bound, &mut simulator, allowed, goal, problem.draft_of(in_force));
     let mut climb = Climb::new(&problem, simulator, draft, trace, budget.seed);
     let moves = climb.run(allowed - drafts, goal);
     Ok(Plan {
@@ -192,20 +208,22 @@ pub fn lower_bound(tasks: &[KnownTask], devices: &[KnownDevice]) -> Nanos {
     Problem::new(tasks, devices).map_or(Nanos::MAX, |problem| Nanos(Bound::new(&problem).makespan))
 }
 
-/// The best draft of as many recipes as allowed, and how many those were.
+/// The best draft of as many recipes as allowed and of what is in force, and how many those were.
 fn best_draft(
     problem: &Problem,
     bound: &Bound,
     simulator: &mut Simulator<'_>,
     allowed: u32,
     goal: u64,
+    in_force: Option<Draft>,
 ) -> (Draft, Trace, u32) {
     let drafter = Drafter::new(problem, &bound.prices);
-    let mut best = drafter.draft(RECIPES[0]);
+    let recipes = if in_force.is_some() { &RECIPES[..] } else { &RECIPES[1..] };
+    let mut best = in_force.unwrap_or_else(|| drafter.draft(RECIPES[0]));
     simulator.play(&best, UNLIMITED);
     let mut trace = simulator.trace.clone();
     let mut used = 1;
-    for &recipe in &RECIPES[1..] {
+    for &recipe in recipes {
         if used == allowed || trace.makespan <= goal {
             break;
         }

@@ -2,9 +2,12 @@
 //! Never searches and never allocates after it was built.
 //! Invariant: acyclic, every index in range, every task has a class it can run on (checked in [`Problem::new`]).
 
+use std::cmp::Reverse;
+
 use crate::DeviceSet;
 
-use super::{KnownDevice, KnownTask, PlanError};
+use super::evaluate::Draft;
+use super::{KnownDevice, KnownTask, PlanError, Step};
 
 /// Tasks one plan may hold. A plan of a million tasks takes about 1.2 s; a caller with more plans them in parts.
 pub const TASK_LIMIT: usize = 1 << 20;
@@ -73,6 +76,21 @@ impl Problem {
         problem.inherit_urgency();
         problem.tail = problem.tails(|task| problem.least(task));
         Ok(problem)
+    }
+
+    /// The draft that these steps are, the more urgent first as in every draft; `None` unless each task can take its own.
+    pub(super) fn draft_of(&self, steps: &[Step]) -> Option<Draft> {
+        if steps.is_empty() || steps.len() != self.len {
+            return None;
+        }
+        let class = steps.iter().enumerate().map(|(task, step)| {
+            let class = self.slots.iter().find(|slot| slot.device == step.device)?.class;
+            (self.cost(task, class) != NEVER).then_some(class as u8)
+        });
+        let class = class.collect::<Option<Vec<u8>>>()?;
+        let mut order: Vec<u32> = (0..self.len as u32).collect();
+        order.sort_by_key(|&task| (Reverse(self.urgency[task as usize]), steps[task as usize].rank));
+        Some(Draft::new(class, order))
     }
 
     pub(super) fn cost(&self, task: usize, class: usize) -> u64 {

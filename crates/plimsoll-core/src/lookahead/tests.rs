@@ -142,6 +142,14 @@ proptest! {
     }
 
     #[test]
+    fn a_plan_made_again_in_a_hurry_is_no_longer_than_the_one_in_force((tasks, devices) in set(), seed: u64) {
+        let thorough = plan(&tasks, &devices, Budget { simulations: 200, seed }).unwrap();
+        let hurried = plan_again(&tasks, &devices, Budget { simulations: 1, seed }, &thorough.steps).unwrap();
+        prop_assert!(hurried.makespan <= thorough.makespan, "{} and {}", hurried.makespan, thorough.makespan);
+        prop_assert_eq!(execute(&tasks, &devices, &hurried), hurried.makespan.0);
+    }
+
+    #[test]
     fn the_more_urgent_ranks_first_and_no_rank_is_given_twice((tasks, devices) in set(), seed: u64) {
         let plan = plan(&tasks, &devices, Budget { simulations: 40, seed }).expect("a valid set");
         let urgency = inherited(&tasks);

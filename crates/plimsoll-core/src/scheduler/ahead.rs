@@ -12,7 +12,7 @@ use super::choose::{Assessed, UNKNOWN_RUN};
 use super::state::{Phase, Planned, TaskState};
 use super::{Host, Scheduler};
 use crate::error::SubmitErrorKind;
-use crate::lookahead::{self, Budget, KnownDevice, KnownTask, Plan};
+use crate::lookahead::{self, Budget, KnownDevice, KnownTask, Plan, Step};
 use crate::task::{Priority, TaskSpec};
 use crate::{DeviceId, DeviceKind, DeviceSet, Moment, Nanos, Quality, TaskId, WorkloadId};
 
@@ -61,12 +61,14 @@ pub struct Outlook {
     pub(super) guessed: Vec<DeviceSet>,
     pub(super) devices: Vec<KnownDevice>,
     pub(super) budget: Budget,
+    /// What the tasks are to do as it is, in their order; empty if that is not known of all of them.
+    in_force: Vec<Step>,
 }
 
 impl Outlook {
     /// Simulates schedules, and gives the best; `None` if there is none.
     pub fn plan(self) -> Option<SetPlan> {
-        let plan = lookahead::plan(&self.tasks, &self.devices, self.budget).ok()?;
+        let plan = lookahead::plan_again(&self.tasks, &self.devices, self.budget, &self.in_force).ok()?;
         Some(SetPlan { set: self.set, guessed: self.guessed, plan })
     }
 }
@@ -199,7 +201,7 @@ impl<H: Host> Scheduler<H> {
         let budget = Budget { simulations: self.config.lookahead, seed: 0 };
         let specs = set.iter().map(|task| (&task.spec, task.after.clone(), Nanos::ZERO));
         let (tasks, guessed) = self.known_tasks(now, specs);
-        Some(Outlook { set: None, tasks, guessed, devices: devices.collect(), budget })
+        Some(Outlook { set: None, tasks, guessed, devices: devices.collect(), budget, in_force: Vec::new() })
     }
 
     /// Takes a whole set of tasks in, or none of it, to be run as planned.
@@ -270,7 +272,21 @@ impl<H: Host> Scheduler<H> {
         let (tasks, guessed) = self.known_tasks(now, specs);
         let devices = self.device_ids().map(|device| self.known_device(now, device, id)).collect();
         let budget = Budget { simulations: self.config.lookahead.min(SIMULATIONS_AGAIN), seed: 0 };
-        Some(Outlook { set: Some((id, waiting)), tasks, guessed, devices, budget })
+        let in_force = self.in_force(&waiting).unwrap_or_default();
+        Some(Outlook { set: Some((id, waiting)), tasks, guessed, devices, budget, in_force })
+    }
+
+    /// Where and in which order these tasks are to run as it is; `None` if one of them has no plan.
+    fn in_force(&self, waiting: &[TaskId]) -> Option<Vec<Step>> {
+        let planned = waiting.iter().map(|task| {
+            let state = self.tasks.get(*task)?;
+            Some((state.planned?.device.index(), state.order))
+        });
+        let planned = planned.collect::<Option<Vec<(usize, u64)>>>()?;
+        let mut orders: Vec<u64> = planned.iter().map(|(_, order)| *order).collect();
+        orders.sort_unstable();
+        let rank = |order| orders.partition_point(|other| *other < order) as u32;
+        Some(planned.into_iter().map(|(device, order)| Step { device, rank: rank(order) }).collect())
     }
 
     /// A task of a set has ended.
