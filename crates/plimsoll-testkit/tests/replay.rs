@@ -21,7 +21,15 @@ fn ratios(terms: Terms) -> (f64, f64) {
 #[test]
 fn planned_sets_come_close_to_the_bound() {
     let (mean, _) = ratios(Terms::default());
-    assert!(mean <= 1.060, "geometric mean {mean:.4}");
+    assert!(mean <= 1.052, "geometric mean {mean:.4}");
+}
+
+/// Sets are planned again on the way, with few simulations: that must not cost what the many before the first task gained.
+#[test]
+fn a_thorough_plan_outlives_the_hurried_ones_on_the_way() {
+    let (usual, _) = ratios(Terms::default());
+    let (thorough, _) = ratios(Terms { lookahead: 16 * SIMULATIONS_DEFAULT, ..Terms::default() });
+    assert!(thorough + 0.005 <= usual, "{usual:.4} usually, {thorough:.4} after sixteen times as many simulations");
 }
 
 /// Without a plan each task is chosen for as it becomes ready.
