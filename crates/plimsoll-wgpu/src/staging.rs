@@ -81,11 +81,17 @@ fn map(
     after: SubmissionIndex,
 ) -> Result<(), Fault> {
     let (sender, mapped) = mpsc::sync_channel(1);
-    generation.call(Bytes::ZERO, || {
+    let asked = generation.call(Bytes::ZERO, || {
         buffer.map_async(mode, ..length, move |result| {
             // Nobody listens any more if the wait timed out.
             let _ = sender.try_send(result);
         });
+    });
+    // The buffer is ours and was sound when it was made. If it is not any more its device has gone, even where wgpu does not
+    // tell of that yet; no task is to blame.
+    asked.map_err(|fault| match fault {
+        Fault::WorkFailed(error) => lost(error),
+        other => other,
     })?;
     generation.wait(Some(after))?;
     // Another slot that waited beside us may have taken our callback along, and not have come to run it yet.
@@ -231,6 +237,18 @@ pub(crate) fn poison_source(generation: &Generation, sizes: Sizes) -> Result<wgp
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_buffer_of_ours_that_is_gone_is_a_lost_device_before_anybody_tells_of_it() {
+        let generation = Generation::of_any_gpu();
+        let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
+        let buffer = create(&generation, "download", 64, usage, false).unwrap();
+        let after = generation.submit(generation.encoder().unwrap()).unwrap().submission;
+        buffer.destroy();
+        let fault = map(&generation, &buffer, MapMode::Read, 64, after);
+        assert!(matches!(fault, Err(Fault::DeviceLost { .. })), "{fault:?}");
+        generation.health.check().expect("nobody has told of a loss");
+    }
 
     #[test]
     fn all_slots_together_stay_within_an_eighth_of_the_device() {
