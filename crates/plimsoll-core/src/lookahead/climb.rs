@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::Step;
 use super::evaluate::{Draft, NOBODY, Simulator, Trace};
 use super::problem::{NEVER, Problem};
+use crate::Nanos;
 use crate::rng::Rng;
 
 /// Of 100 moves, those that let a task on the chain overtake one it waited for …
@@ -55,6 +56,15 @@ impl<'p> Climb<'p> {
     pub(super) fn steps(&self) -> Vec<Step> {
         let device = |task: usize| self.problem.slots[self.trace.slot[task] as usize].device;
         (0..self.problem.len).map(|task| Step { device: device(task), rank: self.draft.rank[task] }).collect()
+    }
+
+    /// When each task ends.
+    pub(super) fn ends(&self) -> Vec<Nanos> {
+        let end = |task: usize| {
+            let cost = self.problem.cost(task, self.draft.class(task));
+            Nanos(self.trace.start[task].saturating_add(cost))
+        };
+        (0..self.problem.len).map(end).collect()
     }
 
     /// Tries moves until the makespan is at most `goal` or the simulations are used up; returns how many were used.

@@ -96,6 +96,8 @@ pub struct Step {
 pub struct Plan {
     /// One for each task, in the order of the set.
     pub steps: Vec<Step>,
+    /// When each task ends, counted from now, if every cost is exact; in the order of the set.
+    pub ends: Vec<Nanos>,
     /// When the last task ends, counted from now, if every cost is exact.
     pub makespan: Nanos,
     /// What no plan of the set can beat: see [`lower_bound`].
@@ -196,6 +198,7 @@ pub fn plan_again(
     let moves = climb.run(allowed - drafts, goal);
     Ok(Plan {
         steps: climb.steps(),
+        ends: climb.ends(),
         makespan: Nanos(climb.makespan()),
         lower_bound: Nanos(bound.makespan),
         simulations: drafts + moves,

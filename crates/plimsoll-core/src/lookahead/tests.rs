@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 use super::*;
 use crate::DeviceSet;
 
-/// The rule of `README.md`, as plainly as it can be written: no classes, no bit sets, no heap. Returns the makespan.
-fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
+/// The rule of `README.md`, as plainly as it can be written: no classes, no bit sets, no heap. Returns when each
+/// task ends.
+fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> Vec<Nanos> {
     let mut end: Vec<Option<u64>> = vec![None; tasks.len()];
     let mut slots: Vec<Vec<u64>> =
         devices.iter().map(|d| d.slots_free_at(tasks.len()).map(|at| at.0).collect()).collect();
@@ -44,7 +45,7 @@ fn execute(tasks: &[KnownTask], devices: &[KnownDevice], plan: &Plan) -> u64 {
         }
     }
     assert!(end.iter().all(Option::is_some), "a task never started");
-    end.into_iter().flatten().max().unwrap_or(0)
+    end.into_iter().flatten().map(Nanos).collect()
 }
 
 fn device() -> impl Strategy<Value = KnownDevice> {
@@ -105,7 +106,9 @@ proptest! {
     #[test]
     fn the_executor_gets_the_makespan_the_plan_predicts((tasks, devices) in set(), simulations in 0u32..60, seed: u64) {
         let plan = plan(&tasks, &devices, Budget { simulations, seed }).expect("a valid set");
-        prop_assert_eq!(Nanos(execute(&tasks, &devices, &plan)), plan.makespan);
+        let ends = execute(&tasks, &devices, &plan);
+        prop_assert_eq!(ends.iter().copied().max().unwrap_or_default(), plan.makespan);
+        prop_assert_eq!(ends, plan.ends);
         prop_assert!(plan.simulations <= simulations.max(1));
     }
 
@@ -146,7 +149,7 @@ proptest! {
         let thorough = plan(&tasks, &devices, Budget { simulations: 200, seed }).unwrap();
         let hurried = plan_again(&tasks, &devices, Budget { simulations: 1, seed }, &thorough.steps).unwrap();
         prop_assert!(hurried.makespan <= thorough.makespan, "{} and {}", hurried.makespan, thorough.makespan);
-        prop_assert_eq!(execute(&tasks, &devices, &hurried), hurried.makespan.0);
+        prop_assert_eq!(execute(&tasks, &devices, &hurried), hurried.ends);
     }
 
     #[test]
@@ -289,7 +292,7 @@ fn the_search_is_as_good_as_it_was() {
     let ratios = (0..8).map(|seed| {
         let (tasks, devices) = drawn_set(seed);
         let plan = plan(&tasks, &devices, Budget { simulations: 300, seed: 0 }).expect("every task can run");
-        assert_eq!(execute(&tasks, &devices, &plan), plan.makespan.0);
+        assert_eq!(execute(&tasks, &devices, &plan), plan.ends);
         format!("{seed}: {} of {}", plan.makespan.0, plan.lower_bound.0)
     });
     expect_test::expect![[r#"

@@ -24,8 +24,11 @@ const SET_MIN: usize = 4;
 pub(super) const SETS_MAX: usize = 16;
 /// A set is planned again when this part of what was left has ended …
 const AGAIN_AFTER_PART: usize = 16;
-/// … but not for fewer tasks than this.
+/// … but not for fewer tasks than this …
 const AGAIN_AFTER_MIN: usize = 4;
+/// … and not if those ended when they were planned to, to this part of what they took: who should run where does not
+/// change by that, and planning takes four times as long as all other decisions together.
+const AGAIN_IF_OFF_BY_PART: u64 = 8;
 /// Schedules to simulate when a set is planned again, at the most.
 pub(super) const SIMULATIONS_AGAIN: u32 = 32;
 
@@ -97,7 +100,26 @@ pub(super) struct LiveSet {
     pub(super) tasks: Vec<TaskId>,
     left: usize,
     ended_since_planned: usize,
+    /// What those took, and how far from its planned end each of them ended, together.
+    took: Nanos,
+    off_by: Nanos,
     is_due: bool,
+}
+
+impl LiveSet {
+    /// A new plan is about to be made.
+    fn planned(&mut self) {
+        (self.ended_since_planned, self.took, self.off_by, self.is_due) = (0, Nanos::ZERO, Nanos::ZERO, false);
+    }
+
+    fn one_ended(&mut self, took: Nanos, off_by: Nanos) {
+        self.left -= 1;
+        self.ended_since_planned += 1;
+        self.took += took;
+        self.off_by += off_by;
+        let is_part = self.ended_since_planned >= (self.left / AGAIN_AFTER_PART).max(AGAIN_AFTER_MIN);
+        self.is_due |= is_part && self.off_by.0 > self.took.0 / AGAIN_IF_OFF_BY_PART;
+    }
 }
 
 impl Sets {
@@ -107,7 +129,8 @@ impl Sets {
         }
         self.next += 1;
         let (id, left) = (SetId(self.next), tasks.len());
-        self.live.push(LiveSet { id, tasks, left, ended_since_planned: 0, is_due: false });
+        let (took, off_by) = (Nanos::ZERO, Nanos::ZERO);
+        self.live.push(LiveSet { id, tasks, left, ended_since_planned: 0, took, off_by, is_due: false });
         Some(id)
     }
 
@@ -115,12 +138,9 @@ impl Sets {
         self.live.iter_mut().find(|set| set.id == id)
     }
 
-    /// A task of a set has ended.
-    fn one_ended(&mut self, id: SetId) {
+    fn one_ended(&mut self, id: SetId, took: Nanos, off_by: Nanos) {
         let Some(set) = self.get_mut(id) else { return };
-        set.left -= 1;
-        set.ended_since_planned += 1;
-        set.is_due |= set.ended_since_planned >= (set.left / AGAIN_AFTER_PART).max(AGAIN_AFTER_MIN);
+        set.one_ended(took, off_by);
         self.live.retain(|set| set.left > 0);
     }
 
@@ -155,7 +175,7 @@ struct Try {
     is_ready: bool,
     rank: u32,
     task: TaskId,
-    device: DeviceId,
+    planned: Planned,
 }
 
 /// One try for each workload and kind of device; the others wait for what comes of it. Of those that could start now the
@@ -255,7 +275,7 @@ impl<H: Host> Scheduler<H> {
     fn outlook_of(&mut self, now: Moment, at: usize) -> Option<Outlook> {
         let tasks = &self.tasks;
         let set = &mut self.sets.live[at];
-        (set.is_due, set.ended_since_planned) = (false, 0);
+        set.planned();
         set.tasks.retain(|task| tasks.get(*task).is_some());
         let id = set.id;
         let is_waiting = |task: &TaskId| self.tasks.get(*task).is_some_and(|state| !state.is_running());
@@ -289,10 +309,14 @@ impl<H: Host> Scheduler<H> {
         Some(planned.into_iter().map(|(device, order)| Step { device, rank: rank(order) }).collect())
     }
 
-    /// A task of a set has ended.
+    /// A task of a set has ended; with a result if it is said how long that took.
     #[cold]
-    pub(super) fn ended_of_set(&mut self, set: SetId) {
-        self.sets.one_ended(set);
+    pub(super) fn ended_of_set(&mut self, now: Moment, set: SetId, planned: Option<Planned>, took: Option<Nanos>) {
+        let off_by = match (planned, took) {
+            (Some(Planned { end, .. }), Some(_)) => now.since(end).max(end.since(now)),
+            _ => Nanos::MAX,
+        };
+        self.sets.one_ended(set, took.unwrap_or_default(), off_by);
         self.order_plan();
     }
 
@@ -338,23 +362,23 @@ impl<H: Host> Scheduler<H> {
         self.give_order(tasks, plan);
         let valid_until = now + plan.plan.makespan.scaled(PLAN_PATIENCE) + Nanos::millis(1);
         let mut tries = Tries::default();
-        for ((&task, step), guessed) in tasks.iter().zip(&plan.plan.steps).zip(&plan.guessed) {
+        let steps = plan.plan.steps.iter().zip(&plan.plan.ends);
+        for ((&task, (step, &end)), guessed) in tasks.iter().zip(steps).zip(&plan.guessed) {
             let Some(state) = self.tasks.get_mut(task).filter(|state| !state.is_running()) else { continue };
             let device = DeviceId(step.device as u16);
             let is_guess = guessed.contains(device);
-            state.planned = (!is_guess).then_some(Planned { device, valid_until });
+            let planned = Planned { device, valid_until, end: now + end };
+            state.planned = (!is_guess).then_some(planned);
             if is_guess {
                 let kind = self.devices[device.index()].spec.kind;
-                let offered = Try { is_ready: state.blockers == 0, rank: step.rank, task, device };
+                let offered = Try { is_ready: state.blockers == 0, rank: step.rank, task, planned };
                 tries.offer((state.spec.workload, kind), offered);
             }
         }
         let mut tries: Vec<Try> = tries.0.into_values().collect();
         tries.sort_unstable_by_key(|each| each.rank);
-        for Try { task, device, .. } in &tries {
-            if let Some(state) = self.tasks.get_mut(*task) {
-                state.planned = Some(Planned { device: *device, valid_until });
-            }
+        for Try { task, planned, .. } in &tries {
+            self.tasks.get_mut(*task).into_iter().for_each(|state| state.planned = Some(*planned));
         }
         tries.into_iter().map(|each| each.task).collect()
     }

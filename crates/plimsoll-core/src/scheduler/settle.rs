@@ -317,8 +317,9 @@ impl<H: Host> Scheduler<H> {
         if let Some(sequence) = task.spec.sequence {
             self.sequences.left(sequence);
         }
-        if let Some(set) = task.set {
-            self.ended_of_set(set);
+        if let (Some(set), planned) = (task.set, task.planned) {
+            let took = measured.bring + measured.open.unwrap_or_default() + measured.run;
+            self.ended_of_set(now, set, planned, Some(took));
         }
         self.tasks.discard(id);
         self.no_longer_makes(id);

@@ -274,6 +274,8 @@ pub(super) struct Planned {
     pub(super) device: DeviceId,
     /// Until when the plan holds; after it the task may go wherever it finishes first.
     pub(super) valid_until: Moment,
+    /// When the task ends if everything goes as planned.
+    pub(super) end: Moment,
 }
 
 impl<J> TaskState<J> {

@@ -434,7 +434,7 @@ impl<H: Host> Scheduler<H> {
             self.no_longer_reads(now, task, &state.spec.takes);
             self.leave_hold(task, &state.spec);
             if let Some(set) = state.set {
-                self.ended_of_set(set);
+                self.ended_of_set(now, set, state.planned, None);
             }
             let was_asked_for = state.was_asked_for();
             for dependent in state.dependents {

@@ -79,6 +79,7 @@ impl Default for Terms {
 pub fn replay(graph: &Graph, platform: Platform, terms: Terms) -> Result<Replay, String> {
     let config = Config { queue_limit: graph.tasks.len().max(1), lookahead: terms.lookahead, ..Config::default() };
     let mut world = World::new(config, devices(platform), 0);
+    world.check_only_in_the_end();
     let real = drawn(graph, terms.noise, terms.seed);
     let described = match terms.costs {
         Costs::Known => known_by_cost(&mut world, &real, platform),

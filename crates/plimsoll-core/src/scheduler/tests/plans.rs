@@ -113,6 +113,34 @@ fn what_was_measured_on_one_gpu_is_expected_of_another() {
     assert_eq!(first, 3);
 }
 
+/// Plays a set of a hundred, each task taking this part of what it is known to take. Says how often it was planned again.
+fn plans_of_a_set(percent: u64) -> usize {
+    let (mut scheduler, spec) = two_gpus(50);
+    scheduler.submit_all(Moment::START, set(&spec, 100)).expect("there is space");
+    let (mut now, mut plans, mut running) = (Moment::START, 0, Vec::new());
+    loop {
+        for (device, millis) in [(GPU, 2), (OTHER, 1)] {
+            while let Some(run) = scheduler.take(now, device) {
+                let took = Nanos(Nanos::millis(millis).0 * percent / 100);
+                running.push((now + took, took, run));
+            }
+        }
+        running.sort_by_key(|(end, ..)| std::cmp::Reverse(*end));
+        let Some((end, took, run)) = running.pop() else { return plans };
+        now = end;
+        let measured = Measured { run: took, ..Measured::default() };
+        scheduler.settle(now, run.run, Outcome { result: Ok(()), session: Some(()), measured });
+        plans += plan_again(&mut scheduler, now);
+    }
+}
+
+#[test]
+fn a_set_that_keeps_to_its_plan_is_not_planned_again() {
+    assert_eq!(plans_of_a_set(100), 0);
+    assert!(plans_of_a_set(150) > 0, "what takes half as long again does not keep to it");
+    assert!(plans_of_a_set(60) > 0, "nor does what is sooner done");
+}
+
 #[test]
 fn a_set_is_planned_again_whenever_a_part_of_it_has_ended() {
     let (mut scheduler, spec) = two_gpus(50);
@@ -175,7 +203,7 @@ fn no_two_tasks_have_one_place_in_the_order_however_often_a_set_is_planned() {
 fn a_plan_holds_until_its_time_is_over() {
     let (mut scheduler, spec) = two_gpus(0);
     let task = scheduler.enter(Moment(1), spec, ()).unwrap();
-    let planned = Planned { device: GPU, valid_until: Moment(100) };
+    let planned = Planned { device: GPU, valid_until: Moment(100), end: Moment(100) };
     scheduler.tasks.get_mut(task).expect("it is there").planned = Some(planned);
     let device_at = |now| scheduler.choose(Moment(now), task).map(|chosen| chosen.choice.device);
     assert_eq!([99, 100, 101].map(device_at), [GPU, GPU, OTHER].map(Some));
@@ -190,7 +218,7 @@ fn on_the_planned_device_the_best_rung_is_used() {
     scheduler.teach(spec.workload, "strip", GPU, 10, Nanos::micros(5));
     scheduler.teach(spec.workload, "slow", GPU, 10, Nanos::millis(9));
     let task = scheduler.enter(Moment(1), spec, ()).unwrap();
-    let planned = Planned { device: GPU, valid_until: Moment(100) };
+    let planned = Planned { device: GPU, valid_until: Moment(100), end: Moment(100) };
     scheduler.tasks.get_mut(task).expect("it is there").planned = Some(planned);
     assert_eq!(scheduler.choose(Moment(1), task).map(|chosen| chosen.choice.rung), Some(0));
 }
@@ -203,7 +231,7 @@ fn nobody_steals_what_is_planned_elsewhere_while_the_plan_holds() {
         scheduler.device_faulted(Moment(1), OTHER, crate::Ailment::Lost);
         for _ in 0..5 {
             let task = scheduler.submit(Moment(1), spec.clone(), ()).unwrap();
-            let planned = Planned { device: GPU, valid_until: Moment(100) };
+            let planned = Planned { device: GPU, valid_until: Moment(100), end: Moment(100) };
             scheduler.tasks.get_mut(task).expect("it is queued").planned = Some(planned);
         }
         scheduler.device_opened(Moment(2), OTHER);
@@ -332,7 +360,7 @@ fn on_a_planned_device_that_is_full_the_rung_that_is_done_first_is_used() {
     scheduler.teach(spec.workload, "slow", full, 10, Nanos::millis(4));
     scheduler.teach(spec.workload, "quick", full, 10, Nanos::millis(1));
     let task = scheduler.enter(Moment(1), TaskSpec { ladder, ..spec }, ()).unwrap();
-    let planned = Planned { device: full, valid_until: Moment(100) };
+    let planned = Planned { device: full, valid_until: Moment(100), end: Moment(100) };
     scheduler.tasks.get_mut(task).expect("it is there").planned = Some(planned);
     let chosen = scheduler.choose(Moment(1), task).map(|chosen| (chosen.choice.device, chosen.choice.rung));
     assert_eq!(chosen, Some((full, 1)));

@@ -1,6 +1,6 @@
 //! The world: a clock, virtual devices with their faults, callers, and a scheduler that knows of none of them.
 //! Never lets the scheduler see a fault before it happens, and never lets a slot look for work that was not woken.
-//! Invariant: after every step everything in `World::check` holds.
+//! Invariant: after every step everything in `World::check` holds (looked at after every step, unless told otherwise).
 //!
 //! | file | what it pretends |
 //! |---|---|
@@ -133,6 +133,8 @@ pub struct World {
     /// Every value that was made and may still be there, and who made it.
     made: Vec<(usize, Weak<VirtualValue>)>,
     checks: Option<Box<Checks>>,
+    /// Whether the scheduler's invariants are checked after every step, and not only in the end.
+    checks_steps: bool,
 }
 
 impl World {
@@ -174,6 +176,7 @@ impl World {
             holders: Vec::new(),
             made: Vec::new(),
             checks: None,
+            checks_steps: true,
         }
     }
 
@@ -192,6 +195,12 @@ impl World {
     pub fn makespan(&self) -> Nanos {
         let last = self.tasks.iter().map(|task| task.ended_at).max();
         last.unwrap_or(Moment::START).since(Moment::START)
+    }
+
+    /// Invariants are checked in the end alone: who measures how long deciding takes would measure them, which take four
+    /// times as long.
+    pub fn check_only_in_the_end(&mut self) {
+        self.checks_steps = false;
     }
 
     /// How every task went.
@@ -281,7 +290,9 @@ impl World {
     /// The first broken rule, in words.
     pub fn step(&mut self) -> Result<bool, String> {
         self.dispatch()?;
-        self.check()?;
+        if self.checks_steps {
+            self.check()?;
+        }
         if self.steps > STEPS_MAX {
             return Err(format!("still running after {STEPS_MAX} steps at {:?}", self.now));
         }
