@@ -237,6 +237,55 @@ fn a_recall_runs_the_owners_command() {
     let _ = low.wait();
 }
 
+/// What can give back all that it has without ending goes on without a lease, and gets another one.
+#[test]
+fn a_command_leaves_its_memory_and_comes_back() {
+    let mut shared = Shared::new();
+    let mut low = shared.spawn(&[
+        "--vram",
+        "800MiB",
+        "--priority",
+        "low",
+        "--name",
+        "low",
+        "--on-recall",
+        "echo $PLIMSOLL_ASKED $PLIMSOLL_BYTES >> asked",
+        "--",
+        "sh",
+        "-c",
+        "while [ ! -e enough ]; do sleep 0.1; done",
+    ]);
+    let holds = |name: &'static str| {
+        move |shared: &Shared| {
+            let state = shared.state().unwrap_or_default();
+            let mut held = state["holders"].as_array().into_iter().flatten();
+            held.any(|holder| holder["name"] == name && holder["phase"] == "held")
+        }
+    };
+    for round in 0..2 {
+        shared.until("low's lease", holds("low"));
+        let high = ["--vram", "800MiB", "--priority", "high", "--name", "high", "--", "sh", "-c"];
+        let mut high =
+            shared.spawn(&[&high[..], &[&format!("while [ ! -e end-{round} ]; do sleep 0.1; done")]].concat());
+        shared.until("high's lease", holds("high"));
+        assert!(low.try_wait().unwrap().is_none(), "it goes on");
+        if round == 1 {
+            // The next daemon knows nothing of who waited: it is asked again.
+            shared.restart();
+            shared.until("high's lease with the next daemon", holds("high"));
+        }
+        shared.folder.write(&format!("end-{round}"), b"");
+        assert!(high.wait().unwrap().success());
+    }
+    shared.until("low's lease again", holds("low"));
+    let asked = || String::from_utf8(shared.folder.read("asked")).unwrap();
+    shared.until("the last word to low", |_| asked().lines().count() >= 4);
+    assert_eq!(asked(), "leave 0\nrise 838860800\nleave 0\nrise 838860800\n");
+    shared.folder.write("enough", b"");
+    assert!(low.wait().unwrap().success());
+    shared.until("an empty book", |shared| shared.holders() == 0);
+}
+
 #[test]
 fn wrong_settings_are_shown_with_their_place() {
     let folder = Folder::new();

@@ -106,7 +106,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) timeout: Option<Duration>,
     /// A shell command to run when memory is asked back, or may be had again: PLIMSOLL_ASKED is step-down, leave or rise,
-    /// PLIMSOLL_BYTES what may be kept. If it ends well, the step counts as done
+    /// PLIMSOLL_BYTES what may be kept. If it ends well, the step counts as done; one that has left goes on without a lease
+    /// until there is room again
     #[arg(long, value_name = "COMMAND")]
     pub(super) on_recall: Option<String>,
     /// It may be stopped if it neither steps down nor leaves in time

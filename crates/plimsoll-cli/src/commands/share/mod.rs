@@ -15,6 +15,7 @@
 mod args;
 mod child;
 mod hold;
+mod holding;
 mod lease;
 mod run;
 mod serve;
