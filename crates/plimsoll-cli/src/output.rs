@@ -27,9 +27,16 @@ pub(crate) fn line(text: impl Display) -> Ended {
     writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
 }
 
-/// So many of a thing, in words: `1 task`, `3 tasks`.
-pub(crate) fn counted(count: u64, one: &str, plural: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}{plural}") }
+/// So many of a thing, in words: `1 task`, `3 tasks`, `2 misses`, `3 members of the book`.
+pub(crate) fn counted(count: impl Into<u64>, name: &str) -> String {
+    let count = count.into();
+    let (first, rest) = name.split_at(name.find(' ').unwrap_or(name.len()));
+    let plural = match count {
+        1 => "",
+        _ if first.ends_with("ss") || first.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {first}{plural}{rest}")
 }
 
 /// Prints text on stderr and ends the line. Nobody's work ends because nobody can be told of it.

@@ -317,7 +317,8 @@ impl Broker {
 
     /// The daemon has begun: with or without what an earlier one left.
     pub fn started(&mut self, now: Moment) {
-        let text = format!("plimsoll {} shares {} devices", self.settings.version, self.devices.len());
+        let (count, plural) = (self.devices.len(), if self.devices.len() == 1 { "" } else { "s" });
+        let text = format!("plimsoll {} shares {count} device{plural}", self.settings.version);
         self.note(now, About { text, ..About::of("restarted") });
     }
 

@@ -87,16 +87,16 @@ pub(super) fn verify(args: &StoreArgs, machine: &MachineArgs) -> Ended {
     if found.behind_end > 0 || found.is_unfinished {
         output::aside(format_args!(
             "{name}: a run was cut short, with {} behind the published end; `plimsoll array write --resume` goes on",
-            counted(found.behind_end, "object", "s")
+            counted(found.behind_end, "object")
         ));
     }
     match found.is_sound() {
         true if args.json => Ok(()),
         true => {
-            let (chunks, objects) = (counted(found.chunks, "chunk", "s"), counted(found.objects, "object", "s"));
+            let (chunks, objects) = (counted(found.chunks, "chunk"), counted(found.objects, "object"));
             output::line(format_args!("{name}: {chunks} in {objects}, all sound"))
         }
-        false => Err(Stop::failed(format_args!("{name}: {}", counted(found.fault_count, "fault", "s")))),
+        false => Err(Stop::failed(format_args!("{name}: {}", counted(found.fault_count, "fault")))),
     }
 }
 
@@ -152,7 +152,7 @@ fn print_plan(args: &PlanArgs, plan: &ArrayPlan, advised: Option<&ArraySpec>) ->
     if let Some(spec) = advised {
         output::line(options(spec))?;
     }
-    let steps = counted(plan.slab_steps, "step", "s");
+    let steps = counted(plan.slab_steps, "step");
     let slabs = format!("{} slabs of {steps}, {} each, and their levels", plan.slab_count, plan.slab);
     let mut table = output::table(&[("FOR", Left), ("BYTES", Right)]);
     for (what, bytes) in [

@@ -112,9 +112,9 @@ fn report(args: &WriteArgs, name: &str, summary: &ArraySummary, seconds: f64) ->
     let speed = raw as f64 / seconds.max(1e-9) / f64::from(1 << 30);
     output::line(format_args!(
         "{name}: {}{before}, {} in {} as {}, {ratio:.2} : 1, {speed:.2} GiB/s",
-        counted(steps, "step", "s"),
+        counted(steps, "step"),
         Bytes(raw),
-        counted(objects, "object", "s"),
+        counted(objects, "object"),
         Bytes(stored),
     ))
 }

@@ -57,9 +57,9 @@ pub(super) fn run(args: &InfoArgs, machine: &MachineArgs) -> Ended {
     let kept: u64 =
         index.tensors.iter().filter(|tensor| tensor.float().is_none()).map(|tensor| tensor.bytes_to(0)).sum();
     output::line(format_args!(
-        "{}: {} tensors, {} as safetensors; {} of small tensors and whole numbers are kept as they are",
+        "{}: {}, {} as safetensors; {} of small tensors and whole numbers are kept as they are",
         output::clean(&model.name),
-        index.tensors.len(),
+        output::counted(index.tensors.len() as u64, "tensor"),
         Bytes(index.file_bytes()),
         Bytes(kept)
     ))?;

@@ -45,7 +45,8 @@ pub(super) fn pack(args: &PackArgs, machine: &MachineArgs) -> Ended {
         return Ok(());
     }
     output::line(format_args!(
-        "{name}: {tensors} tensors, {} as {}, {:.2} GiB/s",
+        "{name}: {}, {} as {}, {:.2} GiB/s",
+        output::counted(tensors as u64, "tensor"),
         Bytes(summary.raw),
         Bytes(summary.packed),
         speed(summary.raw, seconds)

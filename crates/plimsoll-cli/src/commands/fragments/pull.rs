@@ -40,8 +40,8 @@ pub(super) fn run(args: &PullArgs, machine: &MachineArgs) -> Ended {
         return Ok(());
     }
     output::line(format_args!(
-        "{name}: {} fragments, {} are in the store, {} were fetched",
-        pulled.fragments,
+        "{name}: {}, {} are in the store, {} were fetched",
+        output::counted(pulled.fragments as u64, "fragment"),
         Bytes(pulled.bytes),
         Bytes(pulled.fetched)
     ))

@@ -152,8 +152,12 @@ impl Report {
             }
             table.lines().for_each(|line| output::aside(line.trim_end()));
             output::aside(format_args!(
-                "tasks waited {:.3} s in all for a slot; {} refusals; {} batches of {:.1} tasks, at most {}",
-                time.queue_wait_seconds, time.refusals, time.batches, time.batch_mean, time.batch_max
+                "tasks waited {:.3} s in all for a slot; {}; {} of {:.1} tasks, at most {}",
+                time.queue_wait_seconds,
+                output::counted(time.refusals, "refusal"),
+                output::counted(time.batches, "batch"),
+                time.batch_mean,
+                time.batch_max
             ));
         }
         let mut table = output::table(&[

@@ -75,15 +75,12 @@ impl Summary {
         let rate = self.scored as f64 / took.as_secs_f64().max(1e-9);
         let mut lines = vec![
             ("images", format!("{} in {:.2} s, {rate:.1} per second", self.scored, took.as_secs_f64())),
-            (
-                "references",
-                format!("{}, {}", counted(self.hits, "cached hit", "s"), counted(self.misses, "miss", "es")),
-            ),
+            ("references", format!("{}, {}", counted(self.hits, "cached hit"), counted(self.misses, "miss"))),
             ("tasks", self.places()),
             ("stepped down", self.stepped_down()),
         ];
         for (metric, (side, count)) in &self.small {
-            let images = counted(*count, "image", "s");
+            let images = counted(*count, "image");
             lines.push((
                 "too small",
                 format!("{images} below {side} pixels a side: {metric} saw fewer scales, or filled up"),
@@ -108,12 +105,12 @@ impl Summary {
     fn stepped_down(&self) -> String {
         let failed = match (self.out_of_memory, self.other_failures) {
             (0, 0) => "no attempt failed".to_owned(),
-            (memory, 0) => format!("{} ran out of memory", counted(memory, "attempt", "s")),
+            (memory, 0) => format!("{} ran out of memory", counted(memory, "attempt")),
             (memory, other) => {
-                format!("{} ran out of memory, {other} failed otherwise", counted(memory, "attempt", "s"))
+                format!("{} ran out of memory, {other} failed otherwise", counted(memory, "attempt"))
             }
         };
-        format!("{} on a lower rung; {failed}", counted(self.lower_rungs, "task", "s"))
+        format!("{} on a lower rung; {failed}", counted(self.lower_rungs, "task"))
     }
 }
 

@@ -8,7 +8,7 @@ use plimsoll_core::Bytes;
 use plimsoll_daemon::wire::{DeviceState, Holder, Kind, Phase, Sort, State, Urgency, Waiting};
 
 use super::args::WhoArgs;
-use crate::output::{self, bad, clean_line, faint, good, line, print_table, short_bytes, table};
+use crate::output::{self, bad, clean_line, counted, faint, good, line, print_table, short_bytes, table};
 use crate::stop::Ended;
 
 /// Cells of a name at the least, however little room there is.
@@ -236,9 +236,9 @@ fn totals(holders: &[Holder]) -> String {
         (Sort::Member, "member of the book"),
         (Sort::Stranger, "stranger"),
     ];
-    let counted = sorts.iter().filter_map(|(sort, name)| {
+    let totals = sorts.iter().filter_map(|(sort, name)| {
         let of: Vec<&Holder> = holders.iter().filter(|holder| holder.sort == *sort).collect();
-        let count = (!of.is_empty()).then(|| counted(of.len(), name))?;
+        let count = (!of.is_empty()).then(|| counted(of.len() as u64, name))?;
         let promised: Bytes = of.iter().map(|holder| promised(holder)).sum();
         // Where one is not known the sum would say too little.
         let used = of.iter().map(|holder| used(holder).map(|bytes| bytes.0)).sum::<Option<u64>>();
@@ -248,16 +248,7 @@ fn totals(holders: &[Holder]) -> String {
             _ => format!("{count}: {promised} promised, {used}"),
         })
     });
-    counted.collect::<Vec<_>>().join("; ")
-}
-
-/// `1 stranger`, `2 strangers`, `3 members of the book`.
-pub(super) fn counted(count: usize, name: &str) -> String {
-    match (count, name.split_once(' ')) {
-        (1, _) => format!("1 {name}"),
-        (_, Some((first, rest))) => format!("{count} {first}s {rest}"),
-        (_, None) => format!("{count} {name}s"),
-    }
+    totals.collect::<Vec<_>>().join("; ")
 }
 
 // ------------------------------------------------------------------------------------------------------------ queue
@@ -286,7 +277,7 @@ pub(super) fn queue(queue: &[Waiting], now_ms: u64) -> Ended {
         let estimate = waiting.estimate_ms.map_or_else(String::new, |ms| format!("; about {} more", time(ms)));
         wrapped(&format!("{}{estimate}", clean_line(&waiting.reason)), REASON_AT)?;
     }
-    let count = counted(queue.len(), "program");
+    let count = counted(queue.len() as u64, "program");
     line(format_args!("{count} {}", if queue.len() == 1 { "waits" } else { "wait" }))
 }
 

@@ -7,8 +7,7 @@ use console::{measure_text_width, truncate_str};
 use plimsoll_daemon::wire::{DeviceState, Event, Holder, Phase, Sort, State, Step, Urgency, Waiting};
 
 use super::super::told::time;
-use super::super::who::counted;
-use crate::output::{clean_line, short_bytes as bytes};
+use crate::output::{clean_line, counted, short_bytes as bytes};
 
 /// Events shown at the most, however high the screen is: older ones are what `plimsoll events` is for.
 const EVENTS_MAX: usize = 8;
@@ -240,7 +239,7 @@ fn counts(holders: &[Holder], first: usize, most: usize) -> Line {
     ];
     let of = |sort: Sort| holders.iter().filter(|holder| holder.sort == sort).count();
     let each = sorts.into_iter().map(|(sort, name)| (of(sort), name)).filter(|(count, _)| *count > 0);
-    let each: Vec<String> = each.map(|(count, name)| counted(count, name)).collect();
+    let each: Vec<String> = each.map(|(count, name)| counted(count as u64, name)).collect();
     let line = Line::default().with(SOFT, each.join(", "));
     match most < holders.len() {
         true => line.with(BOLD, format!("  {} to {} of {}", first + 1, first + most, holders.len())),
