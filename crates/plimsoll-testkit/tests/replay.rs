@@ -21,7 +21,7 @@ fn ratios(terms: Terms) -> (f64, f64) {
 #[test]
 fn planned_sets_come_close_to_the_bound() {
     let (mean, _) = ratios(Terms::default());
-    assert!(mean <= 1.052, "geometric mean {mean:.4}");
+    assert!(mean <= 1.056, "geometric mean {mean:.4}");
 }
 
 /// Sets are planned again on the way, with few simulations: that must not cost what the many before the first task gained.
