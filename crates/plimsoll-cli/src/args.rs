@@ -129,28 +129,28 @@ const EXAMPLES: &str = "\
 Examples:
   plimsoll score ref.png variants/*          how good is each?
   plimsoll frames --op blur=2 a.y4m b.y4m    the same to every frame of a video
-  plimsoll pack big.tar                      a standard .zst or .gz, on every core
-  plimsoll unpack big.tar.zst                and back, from any zstd or gzip file
-  plimsoll array write … out.zarr < raw      frames as a Zarr v3 array, with levels and shards
-  plimsoll fragments pack model.safetensors  a model in levels of measured quality
-  plimsoll serve                             share the GPU among programs, with a dashboard
-  plimsoll run --vram 10GiB -- CMD           run a command once there is room for it
+  plimsoll pack big.tar                      a standard .zst or .gz
+  plimsoll unpack big.tar.zst                any zstd or gzip file
+  plimsoll array write … out.zarr < raw      frames as a Zarr v3 array
+  plimsoll fragments pack model.safetensors  a model in levels of quality
+  plimsoll serve                             share the GPU among programs
+  plimsoll run --vram 10GiB -- CMD           a command, once there is room
   plimsoll who                               who holds how much of which device
   plimsoll devices                           what is here, and does it work?
   plimsoll devices --memory-limit gpu0=6GiB  leave the rest to the desktop
-  plimsoll bench --quick                     measure it, so that work goes where it ends first
+  plimsoll bench --quick                     measure what each device is good at
   plimsoll profile show                      what was measured here
-  plimsoll sim replay --graph FILE.tsv       play a task graph on a box of your choice
+  plimsoll sim replay --graph FILE.tsv       a task graph on any box
   plimsoll sim fuzz --seeds 10000            random boxes, work and faults
 
 Environment:
   PLIMSOLL_MEMORY_LIMIT=SIZE  as --memory-limit
   PLIMSOLL_NO_GPU=1           as --no-gpu
   PLIMSOLL_SOFTWARE_GPU=1     as --software-gpu
-  PLIMSOLL_ALONE=1            do not share memory with other runs: promise whatever is free
-  PLIMSOLL_BOOK=FOLDER        share it by the book in this folder, instead of the user's runtime folder
+  PLIMSOLL_ALONE=1            do not share memory with other runs
+  PLIMSOLL_BOOK=FOLDER        where runs say what they use, to share it
   PLIMSOLL_SOCKET=FILE        as --socket
-  PLIMSOLL_PROFILE=FILE       keep the profile in this file, instead of one for each machine in the cache folder";
+  PLIMSOLL_PROFILE=FILE       keep what was measured in this file";
 
 #[cfg(test)]
 mod tests {
@@ -161,6 +161,11 @@ mod tests {
     #[test]
     fn the_commands_are_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_shown_first_fits_eighty_columns() {
+        assert!(EXAMPLES.lines().all(|line| line.chars().count() <= 80));
     }
 
     /// What the short description takes, it takes as the whole one does; the rest it leaves alone.
