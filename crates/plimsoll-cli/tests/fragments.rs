@@ -283,3 +283,26 @@ fn two_processes_keep_one_limit() {
         }
     }
 }
+
+#[test]
+fn an_address_where_nobody_serves_is_said_to_be_one() {
+    let folder = Folder::new();
+    // A port that was just free.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nobody = folder.shell(&format!("plimsoll fragments pull http://127.0.0.1:{port}/model.frags"));
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(stderr(&nobody).contains("nobody serves there"), "{}", stderr(&nobody));
+}
+
+#[test]
+fn the_environment_names_the_store_unless_it_is_empty() {
+    let folder = Folder::new();
+    model(&folder, 4_096);
+    folder.works("plimsoll fragments pack model.safetensors");
+    let serving = Serving::of(&folder.at("model.frags"));
+    let pull = format!("plimsoll fragments pull {}", serving.1);
+    folder.works(&format!("PLIMSOLL_FRAGMENTS=$PWD/named {pull}"));
+    assert!(fs::read_dir(folder.at("named")).unwrap().count() > 0);
+    folder.works(&format!("PLIMSOLL_FRAGMENTS= XDG_CACHE_HOME=$PWD/usual {pull}"));
+    assert!(fs::read_dir(folder.at("usual")).unwrap().count() > 0);
+}

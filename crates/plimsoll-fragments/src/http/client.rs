@@ -1,7 +1,7 @@
 //! A client for ranges of one file. Every wait has an end, every length is checked against what was asked for.
 //! Never follows a server to another host over plain HTTP, nor from HTTPS back to HTTP.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use ureq::Agent;
@@ -122,7 +122,13 @@ impl Origin {
 
     /// Why a request was not answered. A certificate that is not trusted is told as what it is: trying again is no use.
     fn refused(&self, error: &ureq::Error) -> FragmentError {
-        let said = error.to_string();
+        let said = match error {
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                "nobody serves there; is the address right, and its server started?".to_owned()
+            }
+            ureq::Error::Io(error) => error.to_string(),
+            error => error.to_string(),
+        };
         let why = match said.split_once("invalid peer certificate: ") {
             Some((_, why)) => format!("its certificate is not trusted: {why}; {TRUST}"),
             None => said,

@@ -94,8 +94,8 @@ pub(crate) struct InfoArgs {
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
     /// The folder of the store, shared by all processes; below the user's cache folder if not given
-    #[arg(long, value_name = "DIR", env = "PLIMSOLL_FRAGMENTS")]
-    pub(super) store: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
     /// Bytes that the store may hold; what was of use longest ago goes
     #[arg(long, value_name = "SIZE")]
     store_limit: Option<Bytes>,
@@ -105,6 +105,11 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let of_environment = || std::env::var_os("PLIMSOLL_FRAGMENTS").filter(|path| !path.is_empty());
+        self.store.clone().or_else(|| of_environment().map(PathBuf::from))
+    }
+
     pub(super) fn limits(&self) -> StoreLimits {
         StoreLimits { bytes: self.store_limit.map(|limit| limit.0), reserve: self.disk_reserve.0 }
     }

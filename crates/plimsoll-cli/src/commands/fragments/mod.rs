@@ -53,7 +53,7 @@ fn is_url(name: &str) -> bool {
 
 /// A model in a file, or behind an address and in the store.
 fn open(orchestrator: &Orchestrator, name: &str, store: &StoreArgs) -> Result<StoredModel, Stop> {
-    let options = StoreOptions { folder: store.store.clone(), disk: store.limits(), memory: None };
+    let options = StoreOptions { folder: store.folder(), disk: store.limits(), memory: None };
     let opened = Store::open(orchestrator, &options)
         .and_then(|store| if is_url(name) { store.open_url(name) } else { store.open_file(name.as_ref()) });
     let model = opened.map_err(|error| failed(&error))?;
