@@ -118,7 +118,7 @@ pub struct Survey {
 impl Machine {
     /// Opens the devices that the options ask for.
     pub fn open(options: &MachineOptions) -> Self {
-        let plan = Plan::new(options);
+        let plan = Plan::new(options, to_use(options, gpus::may_be_there(), discover));
         let mut machine = Self { devices: Vec::new(), names: Vec::new(), problems: plan.problems(options) };
         for Part { name, device, opened, .. } in plan.open(options, |card| card.asked_for) {
             if let Err(fault) = opened {
@@ -133,7 +133,7 @@ impl Machine {
 
     /// Opens every device once, also those that the options do not ask for: for showing what is there.
     pub fn survey(options: &MachineOptions) -> Survey {
-        let plan = Plan::new(options);
+        let plan = Plan::new(options, if options.gpus == GpuUse::None { Vec::new() } else { discover() });
         let devices = plan.open(options, |_| true).into_iter().map(Part::listed).collect();
         Survey { problems: plan.problems(options), devices }
     }
@@ -180,8 +180,7 @@ struct Card {
 }
 
 impl Plan {
-    fn new(options: &MachineOptions) -> Self {
-        let found = if options.gpus == GpuUse::None { Vec::new() } else { discover() };
+    fn new(options: &MachineOptions, found: Vec<FoundGpu>) -> Self {
         let parts = options.logical_gpus.clamp(1, MachineOptions::LOGICAL_GPUS_MAX) as u16;
         let software_too = wants_software(options, found.iter().map(FoundGpu::nature));
         // The CPU is one of the devices that work together.
@@ -212,6 +211,17 @@ impl Plan {
         let book = (!options.alone).then(Book::of_user);
         parts.map(|part| part.shared_by(book.as_ref(), self.parts, options.lease.as_ref())).collect()
     }
+}
+
+/// The GPUs that may be used, and those that a limit may name. Where neither is to be had no driver is loaded.
+fn to_use(options: &MachineOptions, may_be_there: bool, discover: impl FnOnce() -> Vec<FoundGpu>) -> Vec<FoundGpu> {
+    let is_named = || options.memory_limit.names().any(|name| name != DeviceName::Cpu);
+    let matters = match options.gpus {
+        GpuUse::None => false,
+        GpuUse::WithSoftware => true,
+        GpuUse::Hardware => may_be_there || options.logical_gpus > 1 || is_named(),
+    };
+    if matters { discover() } else { Vec::new() }
 }
 
 /// Whether software GPUs are used: if somebody asks for them, or for parts of a GPU where there is no other to divide.
@@ -279,6 +289,27 @@ mod tests {
         assert!(wants(GpuUse::Hardware, 2, &[Software]));
         assert!(!wants(GpuUse::Hardware, 2, &[Hardware, Software]));
         assert!(!wants(GpuUse::None, 2, &[Software]));
+    }
+
+    #[test]
+    fn drivers_are_loaded_only_for_gpus_that_may_matter() {
+        let asks = |options: MachineOptions, may_be_there| {
+            let mut asked = false;
+            to_use(&options, may_be_there, || {
+                asked = true;
+                Vec::new()
+            });
+            asked
+        };
+        let of = |gpus| MachineOptions { gpus, ..MachineOptions::default() };
+        assert!(asks(of(GpuUse::Hardware), true));
+        assert!(!asks(of(GpuUse::Hardware), false), "there are software GPUs at the most, and nobody wants them");
+        assert!(asks(of(GpuUse::WithSoftware), false));
+        assert!(!asks(of(GpuUse::None), true));
+        assert!(asks(MachineOptions { logical_gpus: 2, ..of(GpuUse::Hardware) }, false));
+        let named = |limit: &str| MachineOptions { memory_limit: limit.parse().unwrap(), ..of(GpuUse::Hardware) };
+        assert!(asks(named("gpu0=1GiB"), false), "who names one is told whether it is there");
+        assert!(!asks(named("cpu=1GiB"), false));
     }
 
     #[test]

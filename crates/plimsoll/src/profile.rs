@@ -2,14 +2,14 @@
 //! Never reads or writes it: that is [`ProfileFile`].
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use plimsoll_core::{DeviceKind, profile};
 use plimsoll_runtime::cpu::CpuDevice;
 use plimsoll_runtime::{Device, Nature, SOFTWARE};
 use twox_hash::XxHash3_64;
 
-use crate::gpus::{FoundGpu, discover};
+use crate::gpus::{self, FoundGpu, discover};
 
 pub use plimsoll_core::profile::{
     Basis, Cell, CellKey, DeviceSummary, Dropped, Estimate, FailedAt, FailedCell, Failures, Freshness, Hardware,
@@ -19,19 +19,6 @@ pub use plimsoll_runtime::profile_file::{Imported, Loaded, ProfileFile, ProfileF
 
 /// Names another file than the one in the user's cache folder.
 pub const PROFILE: &str = "PLIMSOLL_PROFILE";
-
-/// Where Linux shows cards to programs, whoever made them. Where it shows none, there is none for a driver to find.
-const CARDS: [&str; 9] = [
-    "/dev/dri",
-    "/dev/dxg",
-    "/dev/kfd",
-    "/dev/kgsl-3d0",
-    "/dev/mali0",
-    "/dev/nvgpu",
-    "/dev/nvhost-gpu",
-    "/dev/nvidiactl",
-    "/dev/pvr_sync",
-];
 
 /// The file that `PLIMSOLL_PROFILE` names, or that of this machine in the user's cache folder.
 ///
@@ -51,17 +38,13 @@ pub fn file(machine: &Hardware) -> Result<ProfileFile, ProfileFileError> {
 /// machine's, which would throw its figures away. Nor do software GPUs: installing one changes no hardware, and their
 /// figures are kept under keys that hold their own driver. Nothing is opened for it.
 pub fn hardware() -> Hardware {
-    let places: &[&str] = if cfg!(target_os = "linux") { &CARDS } else { &["/"] };
-    machine_of(&CpuDevice::open(), &cards(places, discover))
+    machine_of(&CpuDevice::open(), &cards(gpus::may_be_there(), discover))
 }
 
-/// The cards that drivers find. They are not asked where no place shows one: to load drivers of software GPUs, which do
-/// not count, took 40 of the 55 ms that a command on the CPU needs to start.
-fn cards(places: &[&str], discover: impl FnOnce() -> Vec<FoundGpu>) -> Vec<FoundGpu> {
-    if !places.iter().any(|place| Path::new(place).exists()) {
-        return Vec::new();
-    }
-    discover().into_iter().filter(|gpu| gpu.nature() == Nature::Hardware).collect()
+/// The cards that drivers find. Drivers of software GPUs, which do not count, are not loaded where there is no other.
+fn cards(may_be_there: bool, discover: impl FnOnce() -> Vec<FoundGpu>) -> Vec<FoundGpu> {
+    let found = if may_be_there { discover() } else { Vec::new() };
+    found.into_iter().filter(|gpu| gpu.nature() == Nature::Hardware).collect()
 }
 
 fn machine_of(cpu: &CpuDevice, gpus: &[FoundGpu]) -> Hardware {
@@ -93,9 +76,9 @@ mod tests {
 
     #[test]
     fn drivers_are_asked_only_where_there_may_be_a_card() {
-        assert!(cards(&["/there/is/nothing"], || panic!("a driver was loaded")).is_empty());
+        assert!(cards(false, || panic!("a driver was loaded")).is_empty());
         let mut asked = false;
-        cards(&["/there/is/nothing", "/"], || {
+        cards(true, || {
             asked = true;
             Vec::new()
         });
