@@ -20,6 +20,7 @@ const HELP: &str = "\
 cargo xtask test [STEP...]      check everything, or only the named steps
 cargo xtask mutate [OPTION...]  does a test fail when a line of plimsoll-core is wrong? `--help` lists the options
 cargo xtask campaign [--rounds N] [NAME...]   hostile input by the hour, through all campaigns or the named ones
+cargo xtask python              the Python packages that tests and the benchmark `array` need, in an environment of their own
 cargo xtask api                 list the public API in docs/api/, so that a change of it stands in the diff
 cargo xtask perf [OPTION...]    this revision against another, in turns; fails if it is worse; `--help` lists the options
 cargo xtask instructions [--check | --update]   count what the scheduler spends on a task (callgrind; installs valgrind)
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ["instructions", ref words @ ..] => instructions::run(words),
         ["perf", ref words @ ..] => perf::run(words),
         ["campaign", ref words @ ..] => campaigns::run(words),
+        ["python"] => python::ensure(&steps::root(), &steps::target()).map(|_| ()),
         ["api"] => api(),
         ["mutate", ref options @ ..] => mutate(options),
         [unknown, ..] => Err(format!("there is no command '{unknown}'; `cargo xtask` lists them")),

@@ -1,5 +1,5 @@
-//! The Python packages that read the arrays we write, for the test that holds ours against theirs: in an environment of
-//! their own below the target folder, at the versions that the test names.
+//! The Python packages that read and write arrays, for the tests and the benchmark that hold ours against theirs: in an
+//! environment of their own below the target folder, at the versions that the test names.
 //! Never touches the user's own Python, and never installs anything where the right versions already are.
 
 use std::ffi::OsString;

@@ -151,7 +151,7 @@ fn python() -> PathBuf {
     let python = env::var_os("PLIMSOLL_PYTHON").map_or_else(|| target.join("python/bin/python"), PathBuf::from);
     assert!(
         python.exists(),
-        "there is no Python with zarr and tensorstore at {}; `cargo xtask test test` installs it",
+        "there is no Python with zarr and tensorstore at {}; `cargo xtask python` makes it",
         python.display()
     );
     python

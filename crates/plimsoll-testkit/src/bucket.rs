@@ -42,7 +42,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Starts it. The Python that has moto is the one that `cargo xtask test` installs.
+    /// Starts it. The Python that has moto is the one that `cargo xtask python` makes.
     ///
     /// # Panics
     /// If there is no such Python.
@@ -53,7 +53,7 @@ impl Bucket {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test test` installs it", python.display()));
+            .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask python` makes it", python.display()));
         let input = server.stdin.take();
         let mut line = String::new();
         let said = server.stdout.take().map(|output| BufReader::new(output).read_line(&mut line));

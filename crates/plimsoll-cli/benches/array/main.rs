@@ -1,6 +1,6 @@
 //! Arrays written beside tensorstore, acquire-zarr and zarrs, in turns: the whole table.
 //!
-//!     cargo bench -p plimsoll-cli --bench array                    every row; the peers' packages come from `cargo xtask test test`
+//!     cargo bench -p plimsoll-cli --bench array                    every row; the peers' packages come from `cargo xtask python`
 //!     cargo bench -p plimsoll-cli --bench array -- --only uint16   rows whose name holds this; several are joined by commas
 //!     cargo bench -p plimsoll-cli --bench array -- --mib 512       bytes of each row (64 MiB, and two shards at the least)
 //!     cargo bench -p plimsoll-cli --bench array -- --rounds 3      how often each side writes each row (once); the best counts
@@ -26,17 +26,31 @@ mod summary;
 mod table;
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use checker::Checker;
 use rows::Row;
 use table::Table;
 
-fn main() {
+fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if words.first().is_some_and(|word| word == "ours") {
-        return ours::run(&words[1]);
+        ours::run(&words[1]);
+        return ExitCode::SUCCESS;
     }
+    match sides::ready() {
+        Ok(()) => compare(&words),
+        Err(missing) => {
+            eprintln!("error: {missing}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The table.
+fn compare(words: &[String]) {
     let text = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1));
     let number =
         |name: &str| text(name).map(|value| value.parse().unwrap_or_else(|_| panic!("{name} {value}: no number")));

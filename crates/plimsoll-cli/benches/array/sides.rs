@@ -82,12 +82,31 @@ fn answered(command: &mut Command) -> Figures {
     serde_json::from_slice(&output.stdout).expect("figures")
 }
 
+/// An error that says what to do, unless the peers' packages are there.
+pub(crate) fn ready() -> Result<(), String> {
+    let asked = python(&["ready"]).output().map_err(|error| error.to_string());
+    let why = match asked {
+        Ok(output) if output.status.success() => return Ok(()),
+        // The last line of what Python says is the reason.
+        Ok(output) => String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("it failed").to_owned(),
+        Err(error) => error,
+    };
+    Err(format!(
+        "no Python with the peers' packages at {} ({why}); `cargo xtask python` makes it",
+        interpreter().display()
+    ))
+}
+
+/// That of the tests: `cargo xtask` makes it.
+fn interpreter() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");
+    let own = root.join("target/python/bin/python");
+    std::env::var_os("PLIMSOLL_PYTHON").map_or(own, PathBuf::from)
+}
+
 pub(crate) fn python(words: &[&str]) -> Command {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = root.join("../../target/python/bin/python");
-    let python = std::env::var_os("PLIMSOLL_PYTHON").map_or(own, PathBuf::from);
-    let mut command = Command::new(python);
-    command.arg(root.join("benches/array/peers.py")).args(words);
+    let mut command = Command::new(interpreter());
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/array/peers.py")).args(words);
     command
 }
 
