@@ -111,7 +111,8 @@ impl Idle {
     /// The smallest that is large enough and not twice as large: large ones stay for those that need them.
     fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
         let fits = capacity..=2 * capacity;
-        let enough = self.buffers.iter().enumerate().filter(|(_, buffer)| fits.contains(&buffer.capacity()));
+        // Of equal ones the last that came back: it may still be in a cache.
+        let enough = self.buffers.iter().enumerate().rev().filter(|(_, buffer)| fits.contains(&buffer.capacity()));
         let (at, _) = enough.min_by_key(|(_, buffer)| buffer.capacity())?;
         let buffer = self.buffers.swap_remove(at);
         self.bytes -= buffer.capacity();

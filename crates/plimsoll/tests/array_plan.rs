@@ -17,8 +17,8 @@ use plimsoll::array::{ArrayOptions, ArraySpec, ArrayWriter, DataType, Layout, Le
 const OFF_MAX: f64 = 0.10;
 /// What is held besides: threads, tables, and what the allocator rounds up.
 const BASE: u64 = 4 << 20;
-/// Slabs that are written: all places for them fill up, several times.
-const SLABS: u64 = 9;
+/// How often all places for slabs are filled.
+const FILLED: u64 = 2;
 
 /// A store that takes its time for each batch of chunks, so that everything before it fills up.
 struct Slow(Filesystem);
@@ -87,7 +87,7 @@ fn held_and_planned(spec: &ArraySpec) -> (u64, u64) {
     let before = forget_peak();
     let mut writer = ArrayWriter::new(orchestrator, layout, sink, ArrayOptions::default()).unwrap();
     let plan = writer.plan();
-    for step in 0..SLABS * plan.slab_steps {
+    for step in 0..FILLED * plan.slab_count as u64 * plan.slab_steps {
         fill_with_noise(&mut frame, step);
         writer.append(&frame).unwrap();
     }
@@ -111,7 +111,7 @@ fn memory(name: &str) -> u64 {
 /// Which array a process of this test is to write.
 const CASE: &str = "PLAN_CASE";
 
-fn cases() -> [ArraySpec; 3] {
+fn cases() -> [ArraySpec; 4] {
     let camera = ArraySpec {
         shard: Some(vec![16, 512, 512]),
         codec: "zstd:1".parse().unwrap(),
@@ -119,7 +119,9 @@ fn cases() -> [ArraySpec; 3] {
     };
     let with_levels = ArraySpec { levels: Levels::Count(3), ..camera.clone() };
     let unpacked = ArraySpec { codec: "none".parse().unwrap(), ..camera.clone() };
-    [camera, with_levels, unpacked]
+    // More comes before a shard is whole than one slab holds.
+    let of_large_shards = ArraySpec { shard: Some(vec![48, 512, 512]), ..with_levels.clone() };
+    [camera, with_levels, unpacked, of_large_shards]
 }
 
 /// A process for each: what the allocator keeps of one array is used again by the next, and would not count as held by it.

@@ -43,13 +43,18 @@ impl ArrayPlan {
         let base = &layout.levels()[0];
         let slab_steps = slabs::steps(layout);
         let slab = slab_steps * base.grid.step_bytes();
-        // One being filled, one read ahead, those made levels of, one in front of the chunks being packed, and as many as
-        // a row of chunks needs.
+        // One being filled, one read ahead, those made levels of, one in front of the chunks being packed, each as much as
+        // a shard; and as many as a row of chunks needs.
         let in_row = |level: &LevelLayout| level.grid.chunk[0].saturating_mul(level.factor[0]).div_ceil(slab_steps);
-        let slab_count = 3 + engine::slabs_max(orchestrator) + in_row(base) as usize;
+        let made = engine::slabs_max(orchestrator) as u64;
+        let slab_count = (3 + made) * slabs::in_shard(layout) + in_row(base);
+        // Those that wait in front have no levels yet: only those made levels of, cut or being packed.
+        let packed =
+            3 * engine::batches_max(orchestrator) * rows::chunks_in_batch(&base.grid) * base.grid.chunk_bytes();
+        let with_levels = slab_count.min(3 + made + in_row(base) + (packed as u64).div_ceil(slab.max(1)));
         let coarser = |level: &LevelLayout| {
             let steps = slab_steps.div_ceil(level.factor[0]);
-            (slab_count as u64).max(in_row(level) + 1) * steps * level.grid.step_bytes()
+            with_levels.max(in_row(level) + 1) * steps * level.grid.step_bytes()
         };
         let levels: u64 = layout.levels().iter().skip(1).map(coarser).sum();
         let encode = EncodeWork::new(layout, &Pool::default());
@@ -59,8 +64,8 @@ impl ArrayPlan {
         Self {
             slab_steps,
             slab: Bytes(slab),
-            slab_count,
-            slabs: Bytes(slab_count as u64 * slab + levels),
+            slab_count: slab_count as usize,
+            slabs: Bytes(slab_count * slab + levels),
             chunks: Bytes(batches * batch),
             codecs: Bytes(sessions * encode.session_bytes()),
             store: Bytes::ZERO,
