@@ -21,5 +21,8 @@ pub const LEVELS_MAX: u32 = 32;
 /// Bytes of a metadata file: attributes are for people, not for data.
 pub const METADATA_BYTES_MAX: u64 = 1 << 20;
 
+/// Bytes of the attributes in it: what is described besides needs less than the rest.
+pub const ATTRIBUTES_BYTES_MAX: u64 = METADATA_BYTES_MAX / 2;
+
 /// Bytes of an array, or of one step along its first dimension: all offsets fit a signed number.
 pub const ARRAY_BYTES_MAX: u64 = i64::MAX as u64;

@@ -1,7 +1,7 @@
 //! Why an array cannot be as it was described, each with what to change.
 
 use crate::fill::FillError;
-use crate::limits::{CHUNK_BYTES_MAX, CHUNKS_PER_SHARD_MAX, DIMENSION_MAX, LEVELS_MAX, RANK_MAX};
+use crate::limits::{ATTRIBUTES_BYTES_MAX, CHUNK_BYTES_MAX, CHUNKS_PER_SHARD_MAX, DIMENSION_MAX, LEVELS_MAX, RANK_MAX};
 
 /// What is wrong with the description of an array.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -106,6 +106,14 @@ pub enum SpecError {
     Attribute {
         /// Its name.
         name: String,
+    },
+    /// The attributes are more than belongs beside an array.
+    #[error(
+        "the attributes have {got} bytes, at most {ATTRIBUTES_BYTES_MAX} are kept with an array; keep them elsewhere"
+    )]
+    Attributes {
+        /// Their bytes as they are stored.
+        got: u64,
     },
     /// The fill value.
     #[error(transparent)]

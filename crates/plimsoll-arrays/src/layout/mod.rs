@@ -18,7 +18,8 @@ use crate::data_type::DataType;
 use crate::fill::FillValue;
 use crate::grid::Grid;
 use crate::levels::Reduction;
-use crate::limits::{BLOSC_BYTES_MAX, LEVELS_MAX};
+use crate::limits::{ATTRIBUTES_BYTES_MAX, BLOSC_BYTES_MAX, LEVELS_MAX};
+use crate::metadata;
 use crate::order::StorageOrder;
 use crate::spec::{ArraySpec, Axis, AxisKind, Levels};
 
@@ -155,10 +156,12 @@ fn check_codec(codec: Codec, grid: &Grid) -> Result<(), SpecError> {
 }
 
 fn check_attributes(attributes: &Map<String, Value>, is_multiscale: bool) -> Result<(), SpecError> {
-    match is_multiscale && attributes.contains_key(OME) {
-        true => Err(SpecError::Attribute { name: OME.to_owned() }),
-        false => Ok(()),
+    if is_multiscale && attributes.contains_key(OME) {
+        return Err(SpecError::Attribute { name: OME.to_owned() });
     }
+    let attributes = Value::Object(attributes.clone());
+    let got = metadata::bytes_of(&attributes);
+    if got <= ATTRIBUTES_BYTES_MAX { Ok(()) } else { Err(SpecError::Attributes { got }) }
 }
 
 fn levels(base: Grid, axes: Option<&[Axis]>, wanted: Levels) -> Result<Vec<LevelLayout>, SpecError> {
@@ -231,6 +234,20 @@ mod tests {
         assert_eq!(layout.levels()[2].object_key(&[4, 0, 1, 0]), "2/c/4/0/1/0");
         assert!(layout.grows());
         assert_eq!(layout.grid_at(2, 5).unwrap().shape, [5, 64, 63, 17]);
+    }
+
+    /// A writer would otherwise publish metadata that it does not read itself.
+    #[test]
+    fn attributes_are_as_small_as_their_readers_want() {
+        let with = |bytes: usize| {
+            let attributes = Map::from_iter([("notes".to_owned(), Value::from("x".repeat(bytes)))]);
+            Layout::new(&ArraySpec { attributes, ..spec() })
+        };
+        let fits = with(ATTRIBUTES_BYTES_MAX as usize - 100).unwrap();
+        let files = metadata::files(&fits, 0).unwrap();
+        assert!(files.iter().all(|(_, text)| metadata::Node::parse(text).is_ok()));
+        let refused = with(ATTRIBUTES_BYTES_MAX as usize).unwrap_err();
+        assert!(matches!(refused, SpecError::Attributes { .. }), "{refused}");
     }
 
     #[test]

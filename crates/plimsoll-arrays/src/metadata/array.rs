@@ -89,8 +89,22 @@ impl ArrayMetadata {
         (object.len() == self.grid.rank() && self.object_key(&object) == key).then_some(object)
     }
 
+    /// The fields in which another one's file is different.
+    pub fn differs_from(&self, other: &Self) -> Vec<String> {
+        let (own, others) = (self.fields(), other.fields());
+        let names = own.as_object().into_iter().chain(others.as_object()).flat_map(Map::keys);
+        let mut names: Vec<String> = names.filter(|name| own.get(name) != others.get(name)).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// The file's text.
     pub fn to_json(&self) -> Vec<u8> {
+        super::pretty(&self.fields())
+    }
+
+    fn fields(&self) -> Value {
         let Grid { shape, chunk, shard, .. } = &self.grid;
         let mut json = json!({
             "zarr_format": 3,
@@ -106,7 +120,7 @@ impl ArrayMetadata {
         if let Some(names) = &self.dimension_names {
             json["dimension_names"] = json!(names);
         }
-        super::pretty(&json)
+        json
     }
 
     /// Reads a file's text.

@@ -14,7 +14,7 @@ pub enum MetadataError {
         bytes: u64,
     },
     /// It is no JSON.
-    #[error("it is no JSON: {0}")]
+    #[error("it is no JSON")]
     Json(#[from] serde_json::Error),
     /// A field is not there, or holds what it must not.
     #[error("'{field}' {why}")]
@@ -33,7 +33,7 @@ pub enum MetadataError {
         what: String,
     },
     /// The shapes in it do not go together.
-    #[error("its shapes do not go together: {0}")]
+    #[error("its shapes do not go together")]
     Shapes(#[from] SpecError),
 }
 

@@ -14,7 +14,8 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(super) fn of(value: &'a Value, place: &'a str) -> Result<Self, MetadataError> {
-        let fields = value.as_object().ok_or_else(|| MetadataError::field(place, "is no object"))?;
+        let whole = if place.is_empty() { "the file" } else { place };
+        let fields = value.as_object().ok_or_else(|| MetadataError::field(whole, "is no object"))?;
         Ok(Self { fields, place })
     }
 

@@ -60,7 +60,10 @@ impl Node {
     /// Reads a file's text.
     pub fn parse(text: &[u8]) -> Result<Self, MetadataError> {
         let json = parse_json(text)?;
-        match Fields::of(&json, "")?.text("node_type")? {
+        let fields = Fields::of(&json, "")?;
+        // Another format has other fields: which ones are missing says nothing.
+        check_format(fields)?;
+        match fields.text("node_type")? {
             "array" => ArrayMetadata::parse(text).map(Box::new).map(Self::Array),
             "group" => GroupMetadata::parse(text).map(Self::Group),
             other => Err(MetadataError::field("node_type", format!("is '{other}', neither array nor group"))),
@@ -76,11 +79,21 @@ fn parse_json(text: &[u8]) -> Result<Value, MetadataError> {
     Ok(serde_json::from_slice(text)?)
 }
 
-fn check_node(fields: Fields<'_>, kind: &str) -> Result<(), MetadataError> {
-    if fields.value("zarr_format")?.as_u64() != Some(3) {
-        return Err(MetadataError::unsupported("zarr_format", "a format other than 3"));
+fn check_format(fields: Fields<'_>) -> Result<(), MetadataError> {
+    match fields.value("zarr_format")?.as_u64() {
+        Some(3) => Ok(()),
+        _ => Err(MetadataError::unsupported("zarr_format", "a format other than 3")),
     }
+}
+
+fn check_node(fields: Fields<'_>, kind: &str) -> Result<(), MetadataError> {
+    check_format(fields)?;
     fields.is("node_type", kind)
+}
+
+/// Bytes of a value in a metadata file, but for how far it is indented there.
+pub(crate) fn bytes_of(json: &Value) -> u64 {
+    pretty(json).len() as u64
 }
 
 fn pretty(json: &Value) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! Metadata come back as they were, and lies in them are named.
 
+use std::error::Error as _;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -87,7 +89,8 @@ fn lies_are_named() {
     for (pointer, lie, named) in lies {
         let mut json: Value = serde_json::from_slice(&metadata.to_json()).unwrap();
         *json.pointer_mut(pointer).unwrap() = lie.clone();
-        let error = ArrayMetadata::parse(json.to_string().as_bytes()).unwrap_err().to_string();
+        let error = ArrayMetadata::parse(json.to_string().as_bytes()).unwrap_err();
+        let error = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         assert!(error.contains(named), "{pointer} {lie}: {error}");
     }
     let large = vec![b' '; METADATA_BYTES_MAX as usize + 1];
@@ -95,6 +98,21 @@ fn lies_are_named() {
     assert!(matches!(Node::parse(b"{"), Err(MetadataError::Json(_))));
     let deep = "[".repeat(100_000);
     assert!(matches!(Node::parse(deep.as_bytes()), Err(MetadataError::Json(_))));
+}
+
+/// What other programs leave under the same name is told by what it is, not by a field that only ours has.
+#[test]
+fn files_of_others_are_told_apart() {
+    for (text, named) in [
+        ("[]", "the file"),
+        ("null", "the file"),
+        ("{}", "'zarr_format' is missing"),
+        (r#"{"zarr_format": 2, "shape": [1]}"#, "a format other than 3"),
+        (r#"{"zarr_format": 3, "node_type": "table"}"#, "'table'"),
+    ] {
+        let error = Node::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(named), "{text}: {error}");
+    }
 }
 
 proptest! {

@@ -13,7 +13,7 @@ pub enum StoreError {
     #[error("there is no 'zarr.json' at its root: no Zarr v3 array lies there; check the path")]
     NotAStore,
     /// A metadata file cannot be used.
-    #[error("'{key}' cannot be used: {source}")]
+    #[error("'{key}' cannot be used; bring it back from a copy, or write the array anew")]
     Metadata {
         /// The file.
         key: String,
@@ -27,7 +27,7 @@ pub enum StoreError {
     #[error(transparent)]
     Sink(#[from] SinkError),
     /// An object cannot be read.
-    #[error("'{key}' cannot be read: {source}")]
+    #[error("'{key}' cannot be read")]
     Object {
         /// The object.
         key: String,
