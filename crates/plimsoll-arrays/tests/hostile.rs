@@ -5,9 +5,10 @@ mod writer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use plimsoll_arrays::metadata::{self, ArrayMetadata};
+use plimsoll_arrays::limits::METADATA_BYTES_MAX;
+use plimsoll_arrays::metadata::{self, ArrayMetadata, MetadataError};
 use plimsoll_arrays::read::{FaultError, StoreError, VerifyOptions};
-use plimsoll_arrays::sink::{Memory, Sink};
+use plimsoll_arrays::sink::{Memory, Operation, Sink};
 use plimsoll_arrays::{ArraySpec, Codec, DataType, Layout, Levels, Store};
 
 const DAMAGES: u64 = 1000;
@@ -177,6 +178,16 @@ fn lying_metadata_are_caught_by_what_is_there() {
     lie(&memory, "/chunk_grid/configuration/chunk_shape", serde_json::json!([1024, 1024, 1024]));
     let fault = first_fault(&memory);
     assert!(matches!(fault, FaultError::Memory { .. } | FaultError::Outside { .. }), "{fault}");
+}
+
+/// A file of any size may lie there: its size is asked for first.
+#[test]
+fn metadata_that_are_too_large_are_not_even_read() {
+    let memory = store("none", true);
+    memory.objects().insert("zarr.json".to_owned(), vec![b' '; METADATA_BYTES_MAX as usize + 1]);
+    memory.fail_when(|operation, _| (operation == Operation::Get).then_some(std::io::ErrorKind::OutOfMemory));
+    let error = open(&memory).unwrap_err();
+    assert!(matches!(error, StoreError::Metadata { source: MetadataError::TooLarge { .. }, .. }), "{error}");
 }
 
 #[test]

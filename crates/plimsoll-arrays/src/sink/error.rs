@@ -14,6 +14,12 @@ pub enum SinkError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is something else at the place of the folder.
+    #[error("'{path}' is there and no folder; give the array another name")]
+    NoFolder {
+        /// Where.
+        path: String,
+    },
     /// It is not allowed.
     #[error("'{key}' may not be {what}; check who owns the store and whether it may be written")]
     Denied {

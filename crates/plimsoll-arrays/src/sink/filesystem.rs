@@ -67,6 +67,8 @@ impl Filesystem {
         let key = self.root.display().to_string();
         match source.kind() {
             io::ErrorKind::PermissionDenied => SinkError::of_io(&key, "made", source),
+            // A file, or a link to nothing.
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => SinkError::NoFolder { path: key },
             _ => SinkError::Failed { key, what: "made as a folder", source },
         }
     }
@@ -347,6 +349,57 @@ mod tests {
         let full = object.append(b"one byte").unwrap_err();
         assert!(matches!(full, SinkError::Full { .. }));
         assert!(full.to_string().contains("'0/c/0'"), "{full}");
+    }
+
+    /// A writer that ends removes its file, and whoever has opened it before has locked nothing.
+    #[test]
+    fn of_writers_that_come_and_go_at_once_one_holds_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let (holders, most, taken) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let come_and_go = || {
+            let sink = Filesystem::new(folder.path());
+            while taken.load(Ordering::Relaxed) < 3_000 {
+                let Ok(lock) = sink.lock() else { continue };
+                most.fetch_max(holders.fetch_add(1, Ordering::AcqRel) + 1, Ordering::AcqRel);
+                taken.fetch_add(1, Ordering::Relaxed);
+                holders.fetch_sub(1, Ordering::AcqRel);
+                drop(lock);
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(come_and_go))));
+        assert_eq!(most.load(Ordering::Acquire), 1);
+    }
+
+    /// Keys have a part for each dimension: what lies deeper is none, and folders in a ring have no bottom.
+    #[test]
+    fn what_lies_deeper_than_a_key_is_not_walked() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = |depth: usize| ["a"].repeat(depth).join("/");
+        let sink = Filesystem::new(folder.path());
+        for depth in [DEPTH_MAX, DEPTH_MAX + 1] {
+            let at = folder.path().join(below(depth));
+            fs::create_dir_all(&at).unwrap();
+            fs::write(at.join("file"), b"there").unwrap();
+        }
+        let listed: Vec<String> = sink.list("").unwrap().into_iter().map(|listed| listed.key).collect();
+        assert_eq!(listed, [format!("{}/file", below(DEPTH_MAX))]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_there_and_no_folder_is_named_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, b"mine").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), &link).unwrap();
+        for root in [file.clone(), link, file.join("below")] {
+            let refused = Filesystem::new(&root).lock().map(drop).unwrap_err();
+            assert!(
+                matches!(&refused, SinkError::NoFolder { path } if *path == root.display().to_string()),
+                "{refused}"
+            );
+        }
+        assert_eq!(fs::read(file).unwrap(), b"mine");
     }
 
     #[test]

@@ -196,3 +196,20 @@ impl Drop for Upload {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::S3Options;
+    use super::*;
+
+    /// 80 GB are not sent for this: it is as if they had been.
+    #[test]
+    fn an_object_of_more_parts_than_are_taken_is_refused() {
+        let client = Arc::new(Client::open("s3://data/run.zarr", &S3Options::default()).unwrap());
+        let mut upload = Upload::new(&client, "0/c/0", client.path("0/c/0").unwrap());
+        upload.bytes = (PARTS_MAX * PART_BYTES) as u64 - 1;
+        upload.append(b"1").unwrap();
+        let refused = upload.append(b"2").unwrap_err();
+        assert!(matches!(&refused, SinkError::TooLarge { key, .. } if key == "0/c/0"), "{refused}");
+    }
+}
