@@ -170,6 +170,7 @@ fn errors_say_what_to_do_next() {
     folder.write("half.raw", &frames(2)[..FRAME + 1]);
     folder.works(&format!("{WRITE} -q -i frames.raw there.zarr"));
     folder.write("notes/todo.txt", b"mine");
+    folder.write("broken.zarr/zarr.json", b"{");
     for (line, code, says) in [
         (format!("{WRITE} -i frames.raw there.zarr"), 1, "--overwrite"),
         (format!("{WRITE} --overwrite -i frames.raw notes"), 1, "no Zarr array"),
@@ -178,6 +179,16 @@ fn errors_say_what_to_do_next() {
         (format!("{WRITE} --codec zip -i frames.raw x.zarr"), 2, "zip"),
         ("plimsoll array write --shape 0,60 --dtype u16 --chunk 1,2,3 x.zarr < frames.raw".to_owned(), 2, "dimension"),
         ("plimsoll array write --shape 0,60 --dtype u16 x.zarr < frames.raw".to_owned(), 2, "plan"),
+        (format!("{WRITE} --resume --fill 7 -i frames.raw there.zarr"), 1, "another fill_value than"),
+        (format!("{WRITE} -i notes x.zarr"), 1, "--input takes a file"),
+        (format!("{WRITE} -i frames.raw half.raw"), 1, "another name"),
+        ("plimsoll array info broken.zarr".to_owned(), 1, "write the array anew"),
+        (
+            "plimsoll array write --shape 0,1000000,1000000 --dtype u16 --chunk 1,1000,1000 x.zarr < frames.raw"
+                .to_owned(),
+            1,
+            "at least",
+        ),
         ("plimsoll array info nowhere.zarr".to_owned(), 1, "nowhere.zarr"),
         ("plimsoll array verify frames.raw".to_owned(), 1, "frames.raw"),
         (
@@ -189,6 +200,11 @@ fn errors_say_what_to_do_next() {
         let output = folder.shell(&line);
         assert_eq!(output.status.code(), Some(code), "{line}: {}", stderr(&output));
         assert!(stderr(&output).contains(says), "{line}: {}", stderr(&output));
+        assert_eq!(
+            stderr(&output).matches("EOF").count(),
+            usize::from(line.contains("broken")),
+            "causes are said once"
+        );
     }
     assert!(folder.at("notes/todo.txt").exists());
     assert!(!folder.at("x.zarr").exists(), "nothing is begun for what cannot be");

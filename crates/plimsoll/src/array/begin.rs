@@ -40,7 +40,8 @@ pub(super) fn begin(sink: &Arc<dyn Sink>, layout: &Layout, begin: Begin) -> Resu
         return Ok(Begun::default());
     };
     match begin {
-        Begin::New => Err(ArrayError::Exists { key: first.key.clone() }),
+        // What is neither ours to replace nor to go on with is said at once.
+        Begin::New => is_ours(sink).and(Err(ArrayError::Exists { key: first.key.clone() })),
         Begin::Replace => replace(sink, &first.key),
         Begin::Resume => resume(sink, layout),
     }
@@ -62,7 +63,7 @@ fn replace(sink: &Arc<dyn Sink>, first: &str) -> Result<Begun, ArrayError> {
 
 fn resume(sink: &Arc<dyn Sink>, layout: &Layout) -> Result<Begun, ArrayError> {
     if sink.size(&metadata::key(""))?.is_none() {
-        return resume_before_root(sink);
+        return is_ours(sink).map(|()| Begun::default());
     }
     let store = Store::open(Arc::clone(sink))?;
     if store.levels().len() != layout.levels().len() {
@@ -86,11 +87,14 @@ fn resume(sink: &Arc<dyn Sink>, layout: &Layout) -> Result<Begun, ArrayError> {
 }
 
 /// The root's metadata are written last: without them there are only those of levels, or it is no store of ours.
-fn resume_before_root(sink: &Arc<dyn Sink>) -> Result<Begun, ArrayError> {
+fn is_ours(sink: &Arc<dyn Sink>) -> Result<(), ArrayError> {
+    if sink.size(&metadata::key(""))?.is_some() {
+        return Ok(());
+    }
     let there = sink.list("")?;
     match there.iter().find(|listed| !listed.key.ends_with(metadata::FILE)) {
         Some(foreign) => Err(ArrayError::NotOurs { key: foreign.key.clone() }),
-        None => Ok(Begun::default()),
+        None => Ok(()),
     }
 }
 
@@ -100,12 +104,12 @@ fn whole_steps(layout: &Layout, number: usize, there: &ArrayMetadata) -> Result<
     let base = there.grid.shape[0] * level.factor[0];
     let base = if layout.grows() { base } else { base.min(layout.levels()[0].grid.shape[0]) };
     let ours = ArrayMetadata::of_level(layout, number, base)?;
-    if ours.to_json() != there.to_json() {
-        let why =
-            format!("level {number} is another array than the one described (its type, chunks, codec or attributes)");
-        return Err(ArrayError::NotResumable { why });
+    let different = ours.differs_from(there);
+    if different.is_empty() {
+        return Ok(base);
     }
-    Ok(base)
+    let why = format!("level {number} has another {} than was described", different.join(", "));
+    Err(ArrayError::NotResumable { why })
 }
 
 /// Removes what an earlier run that was cut short left behind the end of an array of so many steps.

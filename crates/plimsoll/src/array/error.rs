@@ -8,7 +8,7 @@ use plimsoll_arrays::SpecError;
 use plimsoll_arrays::read::StoreError;
 use plimsoll_arrays::shard::ShardError;
 use plimsoll_arrays::sink::SinkError;
-use plimsoll_core::SubmitErrorKind;
+use plimsoll_core::{Bytes, SubmitErrorKind};
 use plimsoll_runtime::RunError;
 
 /// Why an array was not written. What was published before it is whole. What caused it, if something else did, is its
@@ -36,6 +36,16 @@ pub enum ArrayError {
     NotResumable {
         /// What is different.
         why: String,
+    },
+    /// There is not enough memory for it.
+    #[error(
+        "this takes at least {least} of memory at once, and {line} may be used; smaller steps, or chunks of fewer steps, take less"
+    )]
+    NeverFits {
+        /// The least that it takes.
+        least: Bytes,
+        /// What may be used of the host's memory now.
+        line: Bytes,
     },
     /// The input cannot be read.
     #[error("the input cannot be read; what came before is written")]

@@ -7,9 +7,10 @@ use plimsoll_arrays::sink::Sink;
 use plimsoll_arrays::work::EncodeWork;
 use plimsoll_arrays::{Layout, LevelLayout};
 use plimsoll_blocks::pool::Pool;
-use plimsoll_core::Bytes;
+use plimsoll_core::{Bytes, DeviceKind};
 use plimsoll_runtime::Orchestrator;
 
+use super::error::ArrayError;
 use super::{engine, rows, slabs};
 
 /// The host memory of a writer, and what it is for. Buffers on a GPU are not counted.
@@ -30,6 +31,8 @@ pub struct ArrayPlan {
     pub codecs: Bytes,
     /// What the store holds of objects that are being written.
     pub store: Bytes,
+    /// The least that it is done in, however fast the store is.
+    pub least: Bytes,
 }
 
 impl ArrayPlan {
@@ -57,6 +60,8 @@ impl ArrayPlan {
             with_levels.max(in_row(level) + 1) * steps * level.grid.step_bytes()
         };
         let levels: u64 = layout.levels().iter().skip(1).map(coarser).sum();
+        // One being filled, and one in front of the chunks being packed.
+        let least = slab.saturating_mul(2 + in_row(base));
         let encode = EncodeWork::new(layout, &Pool::default());
         let batches = (engine::batches_max(orchestrator) * 2 + engine::WRITTEN_AHEAD) as u64;
         let batch = encode.encoded_bytes_max(rows::chunks_in_batch(&base.grid)) as u64;
@@ -69,6 +74,19 @@ impl ArrayPlan {
             chunks: Bytes(batches * batch),
             codecs: Bytes(sessions * encode.session_bytes()),
             store: Bytes::ZERO,
+            least: Bytes(least),
+        }
+    }
+
+    /// An error if not even the least of it fits below the line of the host: it would end in the middle of a stream, by the
+    /// system's hand.
+    pub(super) fn check(&self, orchestrator: &Orchestrator) -> Result<(), ArrayError> {
+        let reports = orchestrator.reports();
+        let cpus = orchestrator.devices().filter(|(_, facts)| facts.kind == DeviceKind::Cpu);
+        let lines = cpus.filter_map(|(id, _)| reports.iter().find(|report| report.device == id));
+        match lines.map(|report| report.line).max() {
+            Some(line) if self.least > line => Err(ArrayError::NeverFits { least: self.least, line }),
+            _ => Ok(()),
         }
     }
 

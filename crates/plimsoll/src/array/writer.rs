@@ -362,6 +362,7 @@ impl Prepared {
         let layout = Arc::new(layout);
         let plan = ArrayPlan::new(orchestrator, &layout).with_store(&layout, &*sink);
         // Before anything in the store is touched.
+        plan.check(orchestrator)?;
         let stages = stages::choose(orchestrator, &layout, options)?.stages;
         let lock = sink.lock()?;
         let begun = begin::begin(&sink, &layout, options.begin)?;

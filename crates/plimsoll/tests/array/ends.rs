@@ -93,6 +93,24 @@ fn a_slow_store_keeps_nobody_longer_than_allowed() {
     assert!(published * (2 << 20) <= sent as u64);
 }
 
+/// Steps of a terabyte: nothing is allocated for them, nothing is begun, and the store is anybody's.
+#[test]
+fn what_no_memory_of_this_machine_holds_is_refused_before_anything_is_touched() {
+    let store = Arc::new(Memory::default());
+    let spec = ArraySpec {
+        shape: vec![0, 1 << 20, 1 << 19],
+        chunk: vec![1, 1 << 10, 1 << 10],
+        shard: None,
+        ..cases::frames()
+    };
+    let spec = ArraySpec { levels: plimsoll::array::Levels::Count(1), ..spec };
+    for _ in 0..2 {
+        let error = begin(&store, &spec, ArrayOptions::default()).unwrap_err();
+        assert!(matches!(error, ArrayError::NeverFits { least, line } if least > line), "{error}");
+    }
+    assert!(store.objects().is_empty());
+}
+
 #[test]
 fn a_second_writer_is_refused() {
     let (store, spec) = (Arc::new(Memory::default()), cases::frames());
@@ -104,6 +122,67 @@ fn a_second_writer_is_refused() {
     drop(begin(&store, &spec, options).unwrap());
 }
 
+/// Whoever appends holds the store from the first object to the last, also while it closes.
+#[test]
+fn nobody_else_may_write_before_the_last_object_is_there() {
+    let (store, spec) = (Arc::new(Memory::default()), cases::frames());
+    let (free, seen) = (Arc::new(AtomicUsize::new(0)), store.clone());
+    let count = Arc::clone(&free);
+    store.fail_when(move |operation, _| {
+        let writes = matches!(operation, Operation::Put | Operation::Begin | Operation::Finish);
+        // A lock that is taken here is given back at once.
+        let is_free = writes && plimsoll::array::sink::Sink::lock(&*seen).is_ok();
+        count.fetch_add(usize::from(is_free), Ordering::Relaxed);
+        None
+    });
+    let mut writer = begin(&store, &spec, ArrayOptions::default()).unwrap();
+    writer.append(&cases::elements(&spec, 9)).unwrap();
+    writer.close().unwrap();
+    assert_eq!(free.load(Ordering::Relaxed), 0);
+}
+
+/// A group is read by whoever finds it: every level that it names is there before it is.
+#[test]
+fn a_group_appears_after_its_levels() {
+    let (store, spec) = (Arc::new(Memory::default()), cases::frames());
+    let (early, seen) = (Arc::new(AtomicUsize::new(0)), store.clone());
+    let count = Arc::clone(&early);
+    store.fail_when(move |operation, key| {
+        let levels = || (0..3).all(|level| seen.objects().contains_key(&format!("{level}/zarr.json")));
+        let is_early = operation == Operation::Put && key == "zarr.json" && !levels();
+        count.fetch_add(usize::from(is_early), Ordering::Relaxed);
+        None
+    });
+    begin(&store, &spec, ArrayOptions::default()).unwrap().close().unwrap();
+    assert_eq!(early.load(Ordering::Relaxed), 0);
+    assert!(store.objects().contains_key("zarr.json"));
+}
+
+/// What is left of a store that was being removed is still one that may be removed.
+#[test]
+fn a_replacement_that_was_cut_anywhere_is_made_again() {
+    let spec = cases::frames();
+    let bytes = cases::elements(&spec, 9);
+    let whole = cases::write(&spec, &bytes, 1, STEP);
+    let options = ArrayOptions { begin: Begin::Replace, ..ArrayOptions::default() };
+    for nth in 0.. {
+        let (store, count) = (cases::write(&spec, &bytes[..5 * STEP], 1, STEP), AtomicUsize::new(0));
+        store.fail_when(move |operation, _| {
+            let is_it = operation == Operation::Delete && count.fetch_add(1, Ordering::Relaxed) >= nth;
+            is_it.then_some(io::ErrorKind::ConnectionReset)
+        });
+        let cut = begin(&store, &spec, options.clone()).map(drop);
+        store.heal();
+        let mut writer = begin(&store, &spec, options.clone()).unwrap_or_else(|error| panic!("cut at {nth}: {error}"));
+        writer.append(&bytes).unwrap();
+        writer.close().unwrap();
+        assert!(*store.objects() == *whole.objects(), "cut at {nth}");
+        if cut.is_ok() {
+            return;
+        }
+    }
+}
+
 #[test]
 fn what_is_there_is_not_written_over_unasked() {
     let spec = cases::frames();
@@ -113,8 +192,11 @@ fn what_is_there_is_not_written_over_unasked() {
     let foreign = Arc::new(Memory::default());
     foreign.objects().insert("thesis.tex".to_owned(), vec![1]);
     let options = ArrayOptions { begin: Begin::Replace, ..ArrayOptions::default() };
-    let error = begin(&foreign, &spec, options.clone()).unwrap_err();
-    assert!(matches!(error, ArrayError::NotOurs { .. }), "{error}");
+    for options in [options.clone(), ArrayOptions { begin: Begin::Resume, ..options.clone() }, ArrayOptions::default()]
+    {
+        let error = begin(&foreign, &spec, options).unwrap_err();
+        assert!(matches!(error, ArrayError::NotOurs { .. }), "{error}");
+    }
     assert_eq!(foreign.objects().len(), 1);
     begin(&store, &spec, options).unwrap().close().unwrap();
     assert_eq!(cases::read(&store, 0).0[0], 0);

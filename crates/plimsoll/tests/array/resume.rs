@@ -64,14 +64,18 @@ fn another_array_is_not_gone_on_with() {
     let spec = cases::frames();
     let store = cases::write(&spec, &cases::elements(&spec, 10), 2, 1_000);
     let before = store.objects().clone();
-    for other in [
-        ArraySpec { codec: "zstd:5".parse().unwrap(), ..spec.clone() },
-        ArraySpec { chunk: vec![2, 32, 32], ..spec.clone() },
-        ArraySpec { reduction: Reduction::Max, ..spec.clone() },
-        ArraySpec { levels: plimsoll::array::Levels::Count(2), ..spec.clone() },
+    for (other, named) in [
+        (ArraySpec { codec: "zstd:5".parse().unwrap(), ..spec.clone() }, "another codecs than"),
+        (ArraySpec { chunk: vec![2, 32, 32], ..spec.clone() }, "another codecs than"),
+        (ArraySpec { shard: Some(vec![8, 32, 32]), ..spec.clone() }, "another chunk_grid than"),
+        (ArraySpec { shape: vec![0, 50, 38], ..spec.clone() }, "another shape than"),
+        (ArraySpec { data_type: plimsoll::array::DataType::I16, ..spec.clone() }, "another data_type than"),
+        (ArraySpec { fill: "7".parse().unwrap(), ..spec.clone() }, "another fill_value than"),
+        (ArraySpec { reduction: Reduction::Max, ..spec.clone() }, "scales"),
+        (ArraySpec { levels: plimsoll::array::Levels::Count(2), ..spec.clone() }, "3 levels, not 2"),
     ] {
         let error = write(&store, &other, &[]).unwrap_err();
-        assert!(matches!(error, ArrayError::NotResumable { .. }), "{error}");
+        assert!(matches!(&error, ArrayError::NotResumable { why } if why.contains(named)), "{named}: {error}");
     }
     assert!(*store.objects() == before);
 }

@@ -65,6 +65,10 @@ fn input(args: &WriteArgs) -> Result<(Box<dyn Read + Send>, Option<u64>), Stop> 
             let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
             let (metadata, file) =
                 opened.map_err(|error| Stop::failed(format_args!("{}: {error}", output::clean(path.display()))))?;
+            if metadata.is_dir() {
+                let what = format!("{} is a folder", output::clean(path.display()));
+                return Err(Stop::failed(format_args!("{what}; --input takes a file of elements")));
+            }
             Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
         }
         None if io::stdin().is_terminal() => {
@@ -81,6 +85,9 @@ fn failed(name: &str, error: &ArrayError) -> Stop {
             Stop::Interrupted { left }
         }
         ArrayError::Exists { .. } => Stop::failed(format_args!("{name}: {error}")).with_next("--resume or --overwrite"),
+        ArrayError::NotResumable { .. } => {
+            Stop::failed(format_args!("{name}: {error}")).with_next("plimsoll array info, or --overwrite")
+        }
         ArrayError::Spec(error) => Stop::usage(error),
         error => Stop::failed(format_args!("{name}: {}", with_causes(error))),
     }
