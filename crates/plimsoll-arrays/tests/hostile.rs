@@ -214,6 +214,17 @@ fn strange_objects_are_named() {
     assert!(matches!(open(&Memory::default()), Err(StoreError::NotAStore)));
 }
 
+/// What a run that was cut short left is told, and is no fault.
+#[test]
+fn whole_shards_behind_the_end_are_counted_and_sound() {
+    let memory = store("zstd:1", true);
+    let shard = memory.objects()["0/c/0/0/0"].clone();
+    memory.put("0/c/7/0/0", &shard).unwrap();
+    let found = open(&memory).unwrap().verify(&VerifyOptions::default()).unwrap();
+    assert!(found.is_sound(), "{:?}", found.faults);
+    assert_eq!(found.behind_end, 1);
+}
+
 #[test]
 fn no_path_leads_out_of_the_store() {
     let memory = store("none", true);

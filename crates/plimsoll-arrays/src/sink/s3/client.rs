@@ -296,3 +296,43 @@ fn told(error: &Error) -> String {
     // Answers are XML over several lines.
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use object_store::client::HttpErrorKind;
+
+    use super::*;
+
+    fn hasty() -> Client {
+        let (request_max, retry_max) = (Duration::from_millis(20), Duration::from_millis(20));
+        let options = S3Options { request_max, retry_max, ..S3Options::default() };
+        Client::open("s3://data/run.zarr", &options).unwrap()
+    }
+
+    /// Whatever the client below does about time: nobody waits for a request that has no end.
+    #[test]
+    fn a_request_that_never_ends_is_ended() {
+        let begun = Instant::now();
+        let ended =
+            hasty().run("0/c/0", "written", |_| std::future::pending::<object_store::Result<()>>()).unwrap_err();
+        assert!(matches!(&ended, SinkError::Unreachable { key, .. } if key == "0/c/0"), "{ended}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_request_that_is_always_cut_off_is_tried_so_often_and_no_more() {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&tries);
+        let options = S3Options::default();
+        let client = Client::open("s3://data/run.zarr", &options).unwrap();
+        let ended = client.run("0/c/0", "written", move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let cut = HttpError::new(HttpErrorKind::Interrupted, io::Error::from(io::ErrorKind::ConnectionReset));
+            async move { Err::<(), _>(Error::Generic { store: "S3", source: Box::new(cut) }) }
+        });
+        assert!(matches!(ended, Err(SinkError::Unreachable { .. })), "{ended:?}");
+        assert_eq!(tries.load(Ordering::Relaxed), CUT_MAX + 1);
+    }
+}

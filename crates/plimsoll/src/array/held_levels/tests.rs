@@ -253,3 +253,27 @@ fn a_device_that_is_lost_again_and_again_is_left_for_the_cpu() {
         assert!(out == expected, "slabs were lost, or their bytes changed");
     }
 }
+
+/// The scheduler itself avoids a device that fails; whatever it does, sessions are not begun again without end.
+#[test]
+fn sessions_that_are_lost_too_often_are_the_cpus_or_an_error() {
+    let gpu = Arc::new(VirtualDevice::gpu("v").build());
+    let (builder, rungs) = orchestrator(&gpu);
+    let orchestrator = builder.build();
+    let lose = |maker: &mut HeldLevels| {
+        maker.is_lost = true;
+        maker.restart()
+    };
+    let mut maker = HeldLevels::new(&orchestrator, work(), StageChoice::Auto);
+    (0..RESTARTS_MAX).for_each(|_| lose(&mut maker).unwrap());
+    lose(&mut maker).unwrap();
+    assert!(through(maker, |_, _| {}).unwrap() == expected(), "slabs were lost, or their bytes changed");
+    for on in [StageChoice::Auto, StageChoice::Gpu] {
+        let mut maker = HeldLevels::new(&orchestrator, work(), on);
+        (0..RESTARTS_MAX + usize::from(on == StageChoice::Auto)).for_each(|_| lose(&mut maker).unwrap());
+        let ended = lose(&mut maker).unwrap_err();
+        assert!(matches!(ended, ArrayError::SessionsLost { .. }), "{ended}");
+    }
+    drop(orchestrator);
+    assert_eq!(changes(&rungs), ["cpu"]);
+}
