@@ -21,11 +21,10 @@ fn a_second_writer_is_refused_while_the_first_lives() {
     bucket::write(bucket::store(&server), &spec, &[], Begin::Resume).unwrap();
 }
 
-#[test]
-fn of_several_that_come_at_once_one_is_the_writer() {
-    let server = Bucket::start();
+/// How many of six that ask for the lock at once get it, each holding it for longer than others watch it.
+fn writers_at_once(server: &Bucket) -> usize {
     let tries = || {
-        let store = bucket::store(&server);
+        let store = bucket::store(server);
         move || match store.lock() {
             Ok(lock) => {
                 std::thread::sleep(Duration::from_secs(12));
@@ -37,8 +36,20 @@ fn of_several_that_come_at_once_one_is_the_writer() {
         }
     };
     let all: Vec<_> = (0..6).map(|_| std::thread::spawn(tries())).collect();
-    let writers = all.into_iter().map(|one| one.join().unwrap()).filter(|is_writer| *is_writer).count();
-    assert_eq!(writers, 1);
+    all.into_iter().map(|one| one.join().unwrap()).filter(|is_writer| *is_writer).count()
+}
+
+#[test]
+fn of_several_that_come_at_once_one_is_the_writer() {
+    assert_eq!(writers_at_once(&Bucket::start()), 1);
+}
+
+/// They watch the same lock, and find it dead at the same time.
+#[test]
+fn of_several_that_find_a_dead_writer_one_takes_over() {
+    let server = Bucket::start();
+    bucket::store(&server).put(".writer", b"of somebody who is gone").unwrap();
+    assert_eq!(writers_at_once(&server), 1);
 }
 
 #[test]
