@@ -356,11 +356,13 @@ mod tests {
     fn of_writers_that_come_and_go_at_once_one_holds_the_store() {
         let folder = tempfile::tempdir().unwrap();
         let (holders, most, taken) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let gone = AtomicU64::new(0);
         let come_and_go = || {
             let sink = Filesystem::new(folder.path());
             while taken.load(Ordering::Relaxed) < 3_000 {
                 let Ok(lock) = sink.lock() else { continue };
                 most.fetch_max(holders.fetch_add(1, Ordering::AcqRel) + 1, Ordering::AcqRel);
+                gone.fetch_add(u64::from(!folder.path().join(LOCK).exists()), Ordering::Relaxed);
                 taken.fetch_add(1, Ordering::Relaxed);
                 holders.fetch_sub(1, Ordering::AcqRel);
                 drop(lock);
@@ -368,6 +370,7 @@ mod tests {
         };
         std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(come_and_go))));
         assert_eq!(most.load(Ordering::Acquire), 1);
+        assert_eq!(gone.load(Ordering::Relaxed), 0, "what is locked is there for others to find");
     }
 
     /// Keys have a part for each dimension: what lies deeper is none, and folders in a ring have no bottom.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll::array::read::{Store, VerifyOptions};
 use plimsoll::array::sink::{Memory, Operation};
-use plimsoll::array::{ArrayError, ArrayOptions, ArraySpec, ArrayWriter, Begin, Layout};
+use plimsoll::array::{ArrayError, ArrayOptions, ArraySpec, ArrayWriter, Begin, Layout, write_array};
 
 use crate::cases;
 
@@ -37,6 +37,11 @@ fn more_than_an_array_holds_is_refused() {
     let error = writer.append(&bytes).unwrap_err();
     assert!(matches!(error, ArrayError::TooMany { steps: 3 }), "{error}");
     assert_eq!(writer.close().unwrap().steps, 3, "what it holds is there");
+    assert!(cases::read(&store, 0).1 == bytes[..3 * STEP]);
+    let (store, input) = (Arc::new(Memory::default()), io::Cursor::new(bytes.clone()));
+    let (layout, options) = (Layout::new(&spec).unwrap(), ArrayOptions::default());
+    let error = write_array(&cases::orchestrator(2), layout, store.clone(), input, &options).unwrap_err();
+    assert!(matches!(error, ArrayError::TooMany { steps: 3 }), "of a reader: {error}");
     assert!(cases::read(&store, 0).1 == bytes[..3 * STEP]);
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use plimsoll::StopSign;
 use plimsoll::array::read::{Store, VerifyOptions};
 use plimsoll::array::sink::{Memory, Operation, Sink};
-use plimsoll::array::{ArrayError, ArrayOptions, ArraySpec, ArrayWriter, Begin, Layout, write_array};
+use plimsoll::array::{ArrayError, ArrayOptions, ArraySpec, ArrayWatch, ArrayWriter, Begin, Layout, write_array};
 
 use crate::cases;
 
@@ -73,6 +74,23 @@ fn a_producer_that_stops_for_a_while_keeps_nothing_back_and_loses_nothing() {
     assert!(cases::read(&store, 0).1 == bytes);
 }
 
+/// Whoever stops it waits neither for the producer nor for the end of its input.
+#[test]
+fn a_writer_that_is_stopped_ends_while_its_producer_is_silent() {
+    let spec = spec();
+    let (reader, pause, _go_on) = paused(&cases::elements(&spec, 2));
+    let (sign, store) = (StopSign::default(), Arc::new(Memory::default()));
+    let options = ArrayOptions { watch: ArrayWatch::stopped_by(&sign), ..ArrayOptions::default() };
+    let (layout, sink, (tell, told)) = (Layout::new(&spec).unwrap(), store.clone(), mpsc::channel());
+    std::thread::spawn(move || tell.send(write_array(&cases::orchestrator(2), layout, sink, reader, &options)));
+    assert!(pause.recv().is_err(), "everything was read");
+    sign.raise();
+    let ended = told.recv_timeout(Duration::from_secs(60)).expect("it ends").unwrap_err();
+    assert!(matches!(ended, ArrayError::Stopped), "{ended}");
+    let found = Store::open(store).unwrap().verify(&VerifyOptions::default()).unwrap();
+    assert!(found.is_sound(), "{:?}", found.faults);
+}
+
 #[test]
 fn a_producer_that_dies_leaves_an_array_that_goes_on() {
     let spec = spec();
@@ -111,6 +129,27 @@ fn a_writer_that_is_dropped_leaves_an_array_that_goes_on() {
     writer.append(&bytes[first * STEP..]).unwrap();
     writer.close().unwrap();
     assert!(*store.objects() == *cases::write(&spec, &bytes, 1, STEP).objects());
+}
+
+/// Nobody waits for a slow store who has given the array up.
+#[test]
+fn what_is_under_way_when_a_writer_is_dropped_is_given_up() {
+    let spec = ArraySpec { levels: plimsoll::array::Levels::Count(1), ..spec() };
+    let store = Arc::new(Memory::default());
+    store.fail_when(|operation, key| {
+        if operation == Operation::Put && key.contains("c/") {
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        None
+    });
+    let layout = Layout::new(&spec).unwrap();
+    let sink: Arc<dyn Sink> = store.clone();
+    let mut writer = ArrayWriter::new(cases::orchestrator(2), layout, sink, ArrayOptions::default()).unwrap();
+    writer.append(&cases::elements(&spec, 5)).unwrap();
+    drop(writer);
+    store.heal();
+    let published = cases::read(&store, 0).0[0];
+    assert!(published < 5, "{published} steps were written");
 }
 
 /// Half an element, and half a step, at the end of a reader.

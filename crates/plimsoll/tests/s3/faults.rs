@@ -93,10 +93,13 @@ fn a_lost_answer_to_the_last_request_is_no_failure() {
     let server = Bucket::start();
     let completions = AtomicUsize::new(0);
     server.misbehave(move |asked| {
-        let is_last = asked.method == "POST" && asked.target.contains("uploadId=");
-        match is_last && completions.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+        if asked.method != "POST" || !asked.target.contains("uploadId=") {
+            return Misbehaviour::None;
+        }
+        match completions.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             true => Misbehaviour::CutAnswer,
-            false => Misbehaviour::None,
+            // What S3 says to an upload that has become an object; this server says that it is done.
+            false => Misbehaviour::Status(404, "NoSuchUpload"),
         }
     });
     let store = bucket::store(&server);
