@@ -472,6 +472,17 @@ mod tests {
         assert!(!decide(NOW, &holds_little, &[lasting, waits]).owes, "who has no more was first");
     }
 
+    /// It wanted first, and was allotted it: what it does not use yet goes to who still lacks something.
+    #[test]
+    fn who_has_just_what_it_wants_stands_in_line_no_longer() {
+        let has = |bytes| Standing { allotted: Bytes(40), wanted: want(bytes, Nanos::millis(20)), ..me(100) };
+        let waits = [Other { wanted: want(80, Nanos::millis(10)), ..other(40, 40) }];
+        let verdict = decide(NOW, &has(40), &waits);
+        assert_eq!((verdict.line, verdict.owes), (Bytes(20), true));
+        let verdict = decide(NOW, &has(41), &waits);
+        assert_eq!((verdict.line, verdict.owes), (Bytes(41), false), "who lacks one byte was first");
+    }
+
     #[test]
     fn what_is_not_used_goes_first_then_what_is_idle_then_one_turn_after_the_other() {
         let waits = [Other { wanted: want(60, Nanos::millis(20)), ..other(0, 0) }];
