@@ -204,6 +204,43 @@ fn work_that_one_device_alone_can_do_is_not_shared_out() {
     assert_eq!(lower_bound(&vec![only_second; 4], &[DEVICE, DEVICE]), Nanos(40));
 }
 
+/// The best of all prices at which some task costs the same on both devices, tried one after the other.
+fn best_of_all_prices(tasks: &[[Option<u64>; 2]], slots: [u64; 2]) -> u64 {
+    let bound = |prices: [u64; 2]| {
+        let cheapest =
+            |costs: &[Option<u64>; 2]| costs.iter().zip(prices).filter_map(|(cost, p)| Some(cost.as_ref()? * p)).min();
+        let owed: u64 = tasks.iter().filter_map(cheapest).sum();
+        owed.div_ceil(prices[0] * slots[0] + prices[1] * slots[1])
+    };
+    let ratios = tasks.iter().filter_map(|costs| Some([costs[1]?, costs[0]?]));
+    ratios.chain([[1, 0], [0, 1]]).map(bound).max().unwrap_or_default()
+}
+
+#[test]
+fn the_bound_of_two_kinds_of_device_is_the_best_of_all_prices() {
+    for seed in 0..50 {
+        let mut rng = crate::rng::Rng::new(seed);
+        let slots = if seed % 2 == 0 { [4, 1] } else { [1, 3] };
+        let costs: Vec<[Option<u64>; 2]> = (0..40)
+            .map(|_| {
+                let both = [rng.within(20, 400), rng.within(20, 400)].map(Some);
+                match rng.below(8) {
+                    0 => [None, both[1]],
+                    1 => [both[0], None],
+                    _ => both,
+                }
+            })
+            .collect();
+        let devices = slots.map(|slots| KnownDevice { slots: slots as usize, ..DEVICE });
+        let known = |costs: &[Option<u64>; 2]| KnownTask {
+            costs: costs.map(|cost| cost.map(Nanos)).into_iter().collect(),
+            ..KnownTask::default()
+        };
+        let tasks: Vec<KnownTask> = costs.iter().map(known).collect();
+        assert_eq!(lower_bound(&tasks, &devices), Nanos(best_of_all_prices(&costs, slots)), "seed {seed}");
+    }
+}
+
 #[test]
 fn nothing_to_do_takes_no_time() {
     for devices in [&[][..], &[DEVICE][..]] {
