@@ -216,6 +216,22 @@ fn a_grant_waits_a_moment_for_the_allotment_of_its_best_rung() {
     assert_eq!((due, given(&mut scheduler)), (Moment(2) + Nanos::millis(150), Some(1)));
 }
 
+/// It is about to be given its best rung: nobody behind it takes the bytes of its device in between.
+#[test]
+fn who_waits_for_an_allotment_keeps_its_place() {
+    let mut scheduler = a_box(Strategy::EarliestFinish, 1);
+    allot(&mut scheduler, 1, 100);
+    let first = scheduler.request(Moment(2), grant(&[500, 50], Priority::Normal)).unwrap();
+    let behind = scheduler.request(Moment(3), grant(&[80], Priority::Normal)).unwrap();
+    assert!(scheduler.drain_grant_news().is_empty(), "80 are free, and another's turn");
+    allot(&mut scheduler, 4, 600);
+    let given = scheduler.drain_grant_news().into_iter().map(|news| match news {
+        GrantNews::Granted { grant, rung, .. } => (grant, rung),
+        _ => panic!("something else"),
+    });
+    assert_eq!(given.collect::<Vec<_>>(), [(first, 0), (behind, 0)]);
+}
+
 #[test]
 fn what_is_wanted_comes_on_top_of_what_is_promised_above_the_line() {
     let mut scheduler = a_box(Strategy::EarliestFinish, 1);
