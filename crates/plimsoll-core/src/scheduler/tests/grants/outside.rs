@@ -184,6 +184,23 @@ fn what_each_program_uses_tells_who_has_freed_what() {
     assert_eq!(free(&scheduler), 1_000);
 }
 
+/// It gave back 300 that it went on using, and still has a grant of 400: of what it uses no more than those 300, and ever
+/// less as it frees them, are beyond that grant.
+#[test]
+fn what_was_given_up_on_is_not_taken_for_use_of_what_its_owner_still_holds() {
+    let mut scheduler = three_gpus();
+    let of = |bytes| GrantSpec { owner: GrantOwner::Program(1), ..on_a(&[bytes]) };
+    let (gone, stays) = (ask(&mut scheduler, 1, of(300)), ask(&mut scheduler, 1, of(400)));
+    owners_use(&mut scheduler, 2, [300, 0], 0);
+    scheduler.return_grant(Moment(3), gone);
+    scheduler.tick(Moment(3) + scheduler.config().return_wait_max);
+    assert_eq!((phase(&scheduler, gone), phase(&scheduler, stays)), (None, Some(GrantPhase::Held)));
+    for (at, used, left) in [(1, 300, 300), (2, 500, 300), (3, 100, 500), (4, 500, 500)] {
+        owners_use(&mut scheduler, at << 40, [used, 0], 0);
+        assert_eq!(free(&scheduler), left, "{used} in use");
+    }
+}
+
 #[test]
 fn what_a_program_uses_beyond_its_grant_is_a_strangers() {
     let mut scheduler = three_gpus();
