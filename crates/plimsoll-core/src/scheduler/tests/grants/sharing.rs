@@ -82,6 +82,15 @@ fn the_rung_that_is_given_is_the_best_that_is_not_above_what_is_recommended() {
 }
 
 #[test]
+fn what_is_idle_is_no_pressure() {
+    let mut scheduler = shared_by(SharePolicy::Adaptive);
+    open_warm_session(&mut scheduler, 200);
+    scheduler.lease(Moment(2), &[(A, Bytes(500))]).unwrap();
+    assert_eq!(promised(&scheduler)[0], 700);
+    assert_eq!(scheduler.pressure(A).value(), 0.5, "the idle 200 would go if somebody needed them");
+}
+
+#[test]
 fn a_ladder_without_another_quality_is_given_as_it_is() {
     let mut scheduler = shared_by(SharePolicy::Adaptive);
     scheduler.lease(Moment(1), &[(A, Bytes(500))]).unwrap();
