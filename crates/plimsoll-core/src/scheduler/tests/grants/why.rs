@@ -52,6 +52,21 @@ fn the_reason_is_the_one_that_keeps_it_waiting() {
     assert_eq!(reason(&scheduler, waits), WaitReason::Strangers);
 }
 
+/// Whoever waits for another device alone is in nobody's way on this one, however long it has stood in line.
+#[test]
+fn nobody_is_behind_who_waits_elsewhere() {
+    let mut scheduler = three_gpus();
+    let on_b = |bytes| GrantSpec::new(GrantOwner::Caller, vec![rung(&[(B, bytes)])]);
+    ask(&mut scheduler, 1, on_b(600));
+    ask(&mut scheduler, 1, on_a(&[600]));
+    let elsewhere = ask(&mut scheduler, 2, on_b(500));
+    let large = ask(&mut scheduler, 3, on_a(&[500]));
+    let small = ask(&mut scheduler, 4, on_a(&[100]));
+    assert_eq!(phase(&scheduler, elsewhere), Some(GrantPhase::Waiting));
+    let wait = scheduler.wait_of(small).unwrap();
+    assert_eq!((wait.before, wait.reason), (2, WaitReason::Behind(large)));
+}
+
 #[test]
 fn at_most_so_many_holders_are_named_the_largest_first() {
     let mut scheduler = three_gpus();
