@@ -456,6 +456,25 @@ fn the_report_names_edges_that_were_recorded_in_vain_and_items_that_never_left()
 }
 
 #[test]
+fn what_is_done_out_of_turn_is_noticed() {
+    let kick = |item| Step::Kick { item };
+    let drain = |item| Step::Drain { item };
+    let publish = |item| Step::Publish { item, is_done: true };
+    let cases: &[(&[Step], Step, (&'static str, u64, u64))] = &[
+        (&[kick(0)], kick(2), ("kicked", 2, 1)),
+        (&[kick(0), kick(1)], drain(1), ("drained", 1, 0)),
+        (&[kick(0), drain(0)], drain(1), ("drained", 1, 1)),
+        (&[kick(0), kick(1), drain(0), drain(1)], publish(1), ("published", 1, 0)),
+        (&[kick(0), kick(1), drain(0), publish(0)], publish(1), ("published", 1, 1)),
+    ];
+    for &(before, step, (what, item, turn)) in cases {
+        let mut checks = Checks::new(summing_at(3, 1));
+        assert!(before.iter().all(|step| checks.step(step).is_ok()));
+        assert_eq!(checks.step(&step), Err(Violation::OutOfTurn { what, item, turn }), "{before:?}, then {step:?}");
+    }
+}
+
+#[test]
 fn that_an_item_which_failed_is_done_is_noticed_as_a_false_claim() {
     let plan = summing_at(2, 1);
     for has_failed in [false, true] {
