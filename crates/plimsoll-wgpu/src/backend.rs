@@ -3,8 +3,8 @@
 //! Invariant: a call succeeds only if the device is not known to be lost after it, and work that was recorded but not
 //! handed over taints every buffer it would have written, so nobody reads what was never computed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use plimsoll_core::{Bytes, Fault, MemoryMoment};
@@ -18,6 +18,7 @@ use crate::fetch::Fetcher;
 use crate::generation::Generation;
 use crate::inject::FaultInjection;
 use crate::readback::{CopiedBy, GpuReadback};
+use crate::spares::Spares;
 use crate::staging::{Download, Sizes, Upload, create, poison_source};
 
 /// Launches recorded before they are handed over, so that the device is not idle while we record.
@@ -25,6 +26,9 @@ const RECORDED_MAX: usize = 64;
 
 /// What a buffer of a task is used for.
 const STORAGE: BufferUsages = BufferUsages::STORAGE.union(BufferUsages::COPY_SRC).union(BufferUsages::COPY_DST);
+
+/// The same of one that is written where it lies.
+const MAPPED: BufferUsages = STORAGE.union(BufferUsages::MAP_WRITE);
 
 /// What a slot needs of its device.
 #[derive(Clone, Debug)]
@@ -49,6 +53,8 @@ pub(crate) struct WgpuBackend {
     encoder: Option<wgpu::CommandEncoder>,
     /// The taints of the buffers that recorded work writes.
     written: Vec<Arc<AtomicBool>>,
+    /// Of those that it reads: as long as they are here, nobody writes into the same memory for somebody else.
+    read: Vec<Arc<AtomicBool>>,
     /// The readbacks that recorded work copies into.
     copied: Vec<CopiedBy>,
     launches: usize,
@@ -59,6 +65,7 @@ pub(crate) struct WgpuBackend {
     staged: Staged,
     /// Kept open beside the slots, so that a fetch need not make it.
     _fetcher: Arc<Fetcher>,
+    spares: Arc<Spares>,
     _charge: Charge,
 }
 
@@ -73,15 +80,24 @@ pub(crate) struct GpuBuffer {
     /// Set if work on it was lost, so that what it holds means nothing.
     tainted: Arc<AtomicBool>,
     unreclaimed: Arc<AtomicU64>,
+    /// Where it goes when nobody needs it any more, if it can be written where it lies.
+    spares: Weak<Spares>,
 }
 
 impl Drop for GpuBuffer {
     fn drop(&mut self) {
-        self.unreclaimed.fetch_add(self.raw.size(), Relaxed);
+        let spares = self.spares.upgrade().filter(|_| !self.is_recorded());
+        let let_go = spares.map_or(self.raw.size(), |spares| spares.keep(self.raw.clone()).0);
+        self.unreclaimed.fetch_add(let_go, Relaxed);
     }
 }
 
 impl GpuBuffer {
+    /// Whether recorded work names it that was not handed over: what that finds there must be what was there.
+    fn is_recorded(&self) -> bool {
+        Arc::strong_count(&self.tainted) > 1
+    }
+
     /// The buffer as this life of this device knows it, if it is its own and what it holds means something.
     pub(crate) fn of<'a>(buffer: &'a Buffer, origin: &Origin) -> Result<&'a Self, Fault> {
         let own = buffer.content::<Self>().ok_or(MisuseError::Foreign("buffer"))?;
@@ -112,6 +128,7 @@ impl WgpuBackend {
             poison: poison_source(&generation, home.sizes)?,
             encoder: None,
             written: Vec::new(),
+            read: Vec::new(),
             copied: Vec::new(),
             launches: 0,
             scope: Arc::default(),
@@ -120,6 +137,7 @@ impl WgpuBackend {
             staged: Staged::new(origin.clone()),
             origin,
             _fetcher: Fetcher::of(&generation, || home.clone())?,
+            spares: Spares::of(&generation, || home.clone())?,
             _charge: charge,
             home,
             generation,
@@ -151,6 +169,11 @@ impl WgpuBackend {
         self.written.push(Arc::clone(&buffer.tainted));
     }
 
+    /// Notes that recorded work reads the buffer.
+    fn will_read(&mut self, buffer: &GpuBuffer) {
+        self.read.push(Arc::clone(&buffer.tainted));
+    }
+
     /// Hands over what is recorded; none if there is nothing.
     fn flush(&mut self) -> Result<Option<Arc<Completion>>, Fault> {
         let Some(encoder) = self.encoder.take() else { return Ok(None) };
@@ -159,6 +182,7 @@ impl WgpuBackend {
             Ok(completion) => {
                 let completion = Arc::new(completion);
                 self.written.clear();
+                self.read.clear();
                 for copied_by in self.copied.drain(..) {
                     // Each is recorded once, so nothing was set before.
                     let _ = copied_by.set(Arc::clone(&completion));
@@ -177,6 +201,7 @@ impl WgpuBackend {
     /// What recorded work would have written or copied never comes now.
     fn taint(&mut self) {
         self.written.drain(..).for_each(|tainted| tainted.store(true, Relaxed));
+        self.read.clear();
         self.copied.clear();
         self.staged.abandoned();
     }
@@ -231,19 +256,23 @@ impl WgpuBackend {
         bytes: Bytes,
         usage: BufferUsages,
     ) -> Result<(wgpu::Buffer, Charge), Fault> {
+        let charge = self.charge(bytes)?;
+        Ok((self.create(label, bytes, usage)?, charge))
+    }
+
+    /// Promises memory to a task.
+    fn charge(&mut self, bytes: Bytes) -> Result<Charge, Fault> {
         // Beyond this wgpu would call it misuse; to a task it is memory that is not there.
         if bytes > self.buffer_limit() || self.home.injection.allocation_fails() {
             return Err(out_of_memory(bytes));
         }
         self.evict_idle(bytes)?;
-        let charge =
-            Charge::new(bytes, self.home.ceiling, &self.home.gauge, &self.scope).ok_or_else(|| out_of_memory(bytes))?;
-        let raw = self.create(label, bytes, usage)?;
-        Ok((raw, charge))
+        Charge::new(bytes, self.home.ceiling, &self.home.gauge, &self.scope).ok_or_else(|| out_of_memory(bytes))
     }
 
     fn reclaim(&mut self) -> Result<(), Fault> {
         self.flush()?;
+        self.spares.clear();
         self.generation.reclaim()
     }
 
@@ -256,21 +285,28 @@ impl WgpuBackend {
 
     /// A buffer that is about to be written.
     fn storage(&mut self, bytes: Bytes) -> Result<(GpuBuffer, Charge), Fault> {
-        let (own, charge) = self.unwritten(bytes, STORAGE)?;
+        let (raw, charge) = self.obtain("storage", bytes, STORAGE)?;
+        let own = self.owned(raw, Weak::new());
+        self.generation.tick()?;
         self.will_write(&own);
         Ok((own, charge))
     }
 
-    fn unwritten(&mut self, bytes: Bytes, usage: BufferUsages) -> Result<(GpuBuffer, Charge), Fault> {
-        let (raw, charge) = self.obtain("storage", bytes, usage)?;
-        let own = GpuBuffer {
-            raw,
-            origin: self.origin.clone(),
-            tainted: Arc::default(),
-            unreclaimed: Arc::clone(&self.generation.unreclaimed),
-        };
+    fn owned(&self, raw: wgpu::Buffer, spares: Weak<Spares>) -> GpuBuffer {
+        let (origin, unreclaimed) = (self.origin.clone(), Arc::clone(&self.generation.unreclaimed));
+        GpuBuffer { raw, origin, tainted: Arc::default(), unreclaimed, spares }
+    }
+
+    /// A buffer that is mapped: one that was there before, if the device is done with it. The memory of a new one is cleared
+    /// first, by wgpu and page by page by the system, which takes far longer than to write it.
+    fn mapped(&mut self, bytes: Bytes) -> Result<(wgpu::Buffer, Charge), Fault> {
+        let charge = self.charge(bytes)?;
+        if let Some(spare) = self.spares.take(&self.generation, bytes)? {
+            return Ok((spare, charge));
+        }
+        let raw = self.create("storage", bytes, MAPPED)?;
         self.generation.tick()?;
-        Ok((own, charge))
+        Ok((raw, charge))
     }
 
     /// A buffer of a device whose memory is ours, written where it lies: nothing is recorded, and nobody waits.
@@ -280,17 +316,18 @@ impl WgpuBackend {
         mut places: Pieces,
         pieces: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<Buffer, Fault> {
-        let (own, charge) = self.unwritten(bytes, STORAGE | BufferUsages::MAP_WRITE)?;
+        let (raw, charge) = self.mapped(bytes)?;
         let lost = |error: wgpu::MapRangeError| Fault::DeviceLost { detail: error.to_string() };
-        let mut view = own.raw.get_mapped_range_mut(..).map_err(lost)?;
+        let mut view = raw.get_mapped_range_mut(..).map_err(lost)?;
         for piece in pieces {
             let begin = places.next(piece)?.0 as usize;
             view.slice(begin..begin + piece.len()).copy_from_slice(piece);
         }
         places.end()?;
         drop(view);
-        self.generation.call(Bytes::ZERO, || own.raw.unmap())?;
+        self.generation.call(Bytes::ZERO, || raw.unmap())?;
         self.generation.health.check()?;
+        let own = self.owned(raw, Arc::downgrade(&self.spares));
         Ok(Buffer::new(Box::new(own), charge))
     }
 
@@ -393,7 +430,10 @@ impl Backend for WgpuBackend {
         let uniform = self.uniform.clone();
         self.stage(&uniform, 0, launch.params)?;
         let bound = own.iter().zip(launch.kernel.bindings);
-        bound.filter(|(_, access)| **access == Access::Write).for_each(|(buffer, _)| self.will_write(buffer));
+        bound.for_each(|(buffer, access)| match access {
+            Access::Read => self.will_read(buffer),
+            Access::Write => self.will_write(buffer),
+        });
         let group = self.bind(launch, &own, &pipeline.layout)?;
         let mut pass = self.encoder()?.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         pass.set_pipeline(&pipeline.compute);
@@ -457,6 +497,7 @@ impl Backend for WgpuBackend {
         check_readback(buffer, offset, bytes)?;
         let (raw, charge) = self.obtain("readback", bytes, GpuReadback::USAGE)?;
         self.generation.tick()?;
+        self.will_read(own);
         self.encoder()?.copy_buffer_to_buffer(&own.raw, offset.0, &raw, 0, bytes.0);
         let copied_by = CopiedBy::default();
         self.copied.push(Arc::clone(&copied_by));
@@ -494,6 +535,8 @@ impl Drop for WgpuBackend {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_runtime::probe::known_answer;
+
     use super::*;
 
     #[test]
@@ -506,9 +549,9 @@ mod tests {
             assert_eq!(gauge.now(), Bytes::ZERO);
         }
         assert!(gauge.peak() > Bytes::ZERO, "it was charged before it failed");
-        let sizes = Sizes::for_capacity(Bytes::mib(64), 2);
+        let sizes = Sizes::for_capacity(Bytes::mib(64), 2).with_spares(Bytes::mib(64));
         let slot = WgpuBackend::open(home(sizes), generation);
-        assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(sizes.total() + sizes.fetch()));
+        assert_eq!(slot.map(|slot| slot.home.gauge.now()).ok(), Some(sizes.total() + sizes.fetch() + sizes.spares()));
         assert_eq!(gauge.now(), Bytes::ZERO);
     }
 
@@ -531,6 +574,123 @@ mod tests {
                 assert!(read == bytes[..count], "{count} bytes in pieces of {piece}, {shares_memory}");
             }
         }
+    }
+
+    fn slot_with_spares() -> (WgpuBackend, Arc<Generation>) {
+        let sizes = Sizes::for_capacity(Bytes::mib(64), 2).with_spares(Bytes::mib(64));
+        let home = Home { gauge: Arc::default(), ceiling: Bytes::MAX, sizes, injection: Arc::default() };
+        let generation = Arc::new(Generation::of_any_gpu());
+        (WgpuBackend::open(home, Arc::clone(&generation)).unwrap(), generation)
+    }
+
+    fn made(slot: &mut WgpuBackend, word: u32, count: usize) -> Buffer {
+        slot.adopt(vec![word; count]).unwrap()
+    }
+
+    fn raw(buffer: &Buffer) -> wgpu::Buffer {
+        buffer.content::<GpuBuffer>().unwrap().raw.clone()
+    }
+
+    fn words(slot: &mut WgpuBackend, buffer: &Buffer) -> Vec<u32> {
+        let mut words = vec![0; buffer.bytes().0 as usize / 4];
+        slot.read(buffer, Bytes::ZERO, bytemuck::cast_slice_mut(&mut words)).unwrap();
+        words
+    }
+
+    #[test]
+    fn a_buffer_that_was_freed_is_written_again_and_charged_once() {
+        let (mut slot, generation) = slot_with_spares();
+        let held = slot.home.gauge.now();
+        let first = made(&mut slot, 1, 1_000);
+        let memory = raw(&first);
+        assert_eq!(words(&mut slot, &first), [1; 1_000]);
+        drop(first);
+        assert_eq!((slot.home.gauge.now(), generation.unreclaimed.load(Relaxed)), (held, 0));
+        let other = made(&mut slot, 2, 999);
+        assert!(raw(&other) != memory, "a buffer has the size that was asked for");
+        let again = made(&mut slot, 3, 1_000);
+        assert!(raw(&again) == memory);
+        assert_eq!(slot.home.gauge.now(), held + Bytes(4 * 1_999));
+        assert_eq!((words(&mut slot, &again), words(&mut slot, &other)), (vec![3; 1_000], vec![2; 999]));
+        // Pieces that do not fill it: what lies there is nobody's, and it is not kept.
+        drop(again);
+        assert!(slot.allocate_from(Bytes(4_000), &mut std::iter::once(&[0; 8][..])).is_err());
+        assert!(raw(&made(&mut slot, 4, 1_000)) != memory);
+    }
+
+    #[test]
+    fn a_buffer_that_recorded_work_reads_keeps_its_words_until_then() {
+        let (mut slot, _generation) = slot_with_spares();
+        let first = made(&mut slot, 7, 256);
+        let readback = slot.stage_read(&first, Bytes::ZERO, first.bytes()).unwrap();
+        drop(first);
+        let second = made(&mut slot, 8, 256);
+        slot.finish().unwrap();
+        let mut read = [0_u32; 256];
+        slot.collect(readback, bytemuck::cast_slice_mut(&mut read)).unwrap();
+        assert_eq!(read, [7; 256]);
+
+        // What the kernel gives for as many steps in each lane.
+        let answer = |slot: &mut WgpuBackend, steps: u32, dropped: bool, next: usize| {
+            let input = made(slot, steps, 256);
+            let output = slot.allocate(Bytes(2_048)).unwrap();
+            let launch = Launch {
+                kernel: &known_answer::KERNEL,
+                buffers: &[&input, &output],
+                params: &[0; 16],
+                groups: [4, 1, 1],
+            };
+            slot.launch(&launch).unwrap();
+            let kept = (!dropped).then_some(input);
+            // More than were freed before, so that the input's turn would come.
+            let next: Vec<Buffer> = (0..next).map(|_| made(slot, 1, 256)).collect();
+            let answer = words(slot, &output);
+            drop((kept, next));
+            answer
+        };
+        let right = answer(&mut slot, 9, false, 4);
+        assert_eq!(answer(&mut slot, 9, true, 8), right);
+        drop(second);
+    }
+
+    #[test]
+    fn work_that_is_abandoned_or_done_keeps_no_buffer_from_being_written_again() {
+        let (mut slot, _generation) = slot_with_spares();
+        for abandoned in [true, false] {
+            let buffer = made(&mut slot, 7, 64);
+            let memory = raw(&buffer);
+            let readback = slot.stage_read(&buffer, Bytes::ZERO, Bytes(4)).unwrap();
+            if abandoned {
+                slot.abandon();
+            } else {
+                slot.finish().unwrap();
+                slot.collect(readback, &mut [0; 4]).unwrap();
+            }
+            drop(buffer);
+            assert!(raw(&made(&mut slot, 8, 64)) == memory, "{abandoned}");
+        }
+    }
+
+    #[test]
+    fn buffers_that_were_freed_are_bounded_and_go_when_memory_is_short() {
+        let (mut slot, generation) = slot_with_spares();
+        let limit = slot.home.sizes.spares();
+        let quarter = limit.0 as usize / 16;
+        let buffers: Vec<Buffer> = (0..5).map(|_| made(&mut slot, 1, quarter)).collect();
+        let memory: Vec<wgpu::Buffer> = buffers.iter().map(raw).collect();
+        for buffer in buffers {
+            drop(buffer);
+        }
+        assert_eq!(generation.unreclaimed.load(Relaxed), limit.0 / 4, "the first had to go");
+        assert!(raw(&made(&mut slot, 1, quarter)) == memory[1], "the oldest of the others");
+        generation.unreclaimed.store(0, Relaxed);
+        drop(made(&mut slot, 1, 4 * quarter + 1));
+        assert_eq!(generation.unreclaimed.load(Relaxed), limit.0 + 4, "larger than all that is kept");
+        slot.reclaim().unwrap();
+        assert!(!memory.contains(&raw(&made(&mut slot, 1, quarter))));
+        let small: Vec<Buffer> = (0..crate::spares::KEPT_MAX).map(|_| made(&mut slot, 1, 1)).collect();
+        drop(small);
+        assert_eq!(generation.unreclaimed.load(Relaxed), limit.0 / 4, "their number is bounded too");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use plimsoll_runtime::{Backend, Buffer, Device, DeviceFacts, MemoryReading, Orig
 use twox_hash::XxHash3_64;
 
 use crate::backend::{GpuBuffer, Home, WgpuBackend};
-use crate::discover::{Record, find};
+use crate::discover::{Record, Sort, find};
 use crate::fetch::Fetcher;
 use crate::generation::Generation;
 use crate::inject::FaultInjection;
@@ -79,6 +79,7 @@ impl WgpuDevice {
         let Opening { record, card, index, number, slots, limit, answer_timeout } = opening;
         let life = Life::begin(&record, answer_timeout);
         let capacity = capacity(life.adapter.as_ref(), &record, card.len(), limit);
+        let shares_memory = matches!(record.sort, Sort::Software | Sort::Integrated);
         Self {
             facts: DeviceFacts { label: format!("gpu{number}"), ..facts(&record, index, card.len(), slots.most) },
             width_first: slots.first,
@@ -87,7 +88,7 @@ impl WgpuDevice {
             card,
             limit,
             // For good, whatever a later life has: the line was drawn with these taken off.
-            sizes: Sizes::for_capacity(capacity, slots.most),
+            sizes: sizes(capacity, slots.most, shares_memory),
             injection: Arc::default(),
             answer_timeout,
             life: Mutex::new(life),
@@ -152,7 +153,7 @@ impl Device for WgpuDevice {
     }
 
     fn overhead(&self) -> Bytes {
-        Bytes(self.sizes.total().0 * self.facts.slots as u64) + self.sizes.fetch()
+        Bytes(self.sizes.total().0 * self.facts.slots as u64) + self.sizes.fetch() + self.sizes.spares()
     }
 
     fn width_first(&self) -> Option<usize> {
@@ -195,6 +196,12 @@ fn capacity(adapter: Option<&wgpu::Adapter>, record: &Record, share: usize, limi
     let figures = memory::read(adapter, record);
     let whole = memory::share(figures, share as u64, Bytes::ZERO, Bytes::ZERO, limit).capacity;
     limit.map_or(whole, |limit| whole.min(limit))
+}
+
+/// Only buffers that are written where they lie are written again.
+fn sizes(capacity: Bytes, slots: usize, shares_memory: bool) -> Sizes {
+    let sizes = Sizes::for_capacity(capacity, slots);
+    if shares_memory { sizes.with_spares(capacity) } else { sizes }
 }
 
 fn facts(record: &Record, index: usize, share: usize, slots: usize) -> DeviceFacts {

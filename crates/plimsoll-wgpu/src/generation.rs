@@ -15,6 +15,7 @@ use crate::completion::{Completion, Signal};
 use crate::fetch::Fetcher;
 use crate::health::Health;
 use crate::pipelines::Pipelines;
+use crate::spares::Spares;
 
 /// A wgpu device and its queue.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Generation {
     last_answer: Arc<Mutex<Instant>>,
     /// The staging buffer of [`plimsoll_runtime::Device::fetch`], while somebody keeps it.
     pub(crate) fetcher: Mutex<Weak<Fetcher>>,
+    /// Its freed buffers that are written again, while somebody keeps them.
+    pub(crate) spares: Mutex<Weak<Spares>>,
     pub(crate) health: Arc<Health>,
     pub(crate) pipelines: Pipelines,
     /// Bytes of dropped buffers that wgpu may still hold, because work that names them is not known to be done.
@@ -66,6 +69,7 @@ impl Generation {
             submitting: Mutex::default(),
             last_answer: Arc::new(Mutex::new(Instant::now())),
             fetcher: Mutex::default(),
+            spares: Mutex::default(),
             health,
             pipelines: Pipelines::default(),
             unreclaimed: Arc::default(),

@@ -27,6 +27,7 @@ mod logical;
 mod memory;
 mod pipelines;
 mod readback;
+mod spares;
 mod staging;
 pub mod truth;
 mod workgroup_memory;

@@ -17,6 +17,8 @@ pub(crate) struct Sizes {
     chunk: u64,
     /// The source of poison.
     poison: u64,
+    /// All buffers that are kept to be written again.
+    spares: u64,
 }
 
 impl Sizes {
@@ -28,6 +30,9 @@ impl Sizes {
     /// Of the buffer through which values leave for other devices: they go in pieces, one after the other, and what more
     /// would gain is little beside the copy.
     const FETCH_MAX: u64 = 1 << 20;
+    /// Of buffers that are kept to be written again: what more would gain is gained once a model, and these bytes are nobody
+    /// else's.
+    const SPARES_MAX: u64 = 256 << 20;
     /// The parameters of one launch.
     pub(crate) const UNIFORM: u64 = plimsoll_runtime::Kernel::PARAMS_LIMIT as u64;
 
@@ -35,18 +40,28 @@ impl Sizes {
     /// they then stay within an eighth of it. One slot alone takes no more than one of two.
     pub(crate) fn for_capacity(capacity: Bytes, slots: usize) -> Self {
         let chunk = (capacity.0 / (32 * slots.max(2) as u64)).clamp(Self::CHUNK_MIN, Self::CHUNK_MAX) & !255;
-        Self { chunk, poison: (chunk / 4).min(Self::POISON_MAX) }
+        Self { chunk, poison: (chunk / 4).min(Self::POISON_MAX), spares: 0 }
+    }
+
+    /// The same for a device whose memory is the host's: there a 256th part is for buffers that are written again.
+    pub(crate) fn with_spares(self, capacity: Bytes) -> Self {
+        Self { spares: (capacity.0 / 256).min(Self::SPARES_MAX), ..self }
     }
 
     /// Sizes of which the last buffer to be made is larger than any device has.
     #[cfg(test)]
     pub(crate) fn that_fail_half_way() -> Self {
-        Self { chunk: Self::CHUNK_MIN, poison: 1 << 50 }
+        Self { chunk: Self::CHUNK_MIN, poison: 1 << 50, spares: 0 }
     }
 
     /// The buffer that all who fetch share.
     pub(crate) fn fetch(self) -> Bytes {
         Bytes(self.chunk.min(Self::FETCH_MAX))
+    }
+
+    /// What buffers that are kept to be written again may have together.
+    pub(crate) fn spares(self) -> Bytes {
+        Bytes(self.spares)
     }
 
     /// The download buffer of a slot.
@@ -80,6 +95,36 @@ fn map(
     length: u64,
     after: SubmissionIndex,
 ) -> Result<(), Fault> {
+    let mapped = ask_for(generation, buffer, mode, length)?;
+    generation.wait(Some(after))?;
+    // Another slot that waited beside us may have taken our callback along, and not have come to run it yet.
+    match mapped.recv_timeout(generation.answer_timeout()) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(lost(error)),
+        Err(error) => Err(lost(error)),
+    }
+}
+
+/// Maps a buffer to be written, if the device is done with it now; says whether it is mapped. Asked once: one that is not
+/// will be when nobody expects it.
+pub(crate) fn map_idle(generation: &Generation, buffer: &wgpu::Buffer) -> Result<bool, Fault> {
+    let mapped = ask_for(generation, buffer, MapMode::Write, buffer.size())?;
+    generation.tick()?;
+    match mapped.try_recv() {
+        Ok(result) => result.map(|()| true).map_err(lost),
+        Err(_) => Ok(false),
+    }
+}
+
+type Mapped = Result<(), wgpu::BufferAsyncError>;
+
+/// Asks for a buffer of ours to be mapped, which is told when the device is asked next.
+fn ask_for(
+    generation: &Generation,
+    buffer: &wgpu::Buffer,
+    mode: MapMode,
+    length: u64,
+) -> Result<mpsc::Receiver<Mapped>, Fault> {
     let (sender, mapped) = mpsc::sync_channel(1);
     let asked = generation.call(Bytes::ZERO, || {
         buffer.map_async(mode, ..length, move |result| {
@@ -93,13 +138,7 @@ fn map(
         Fault::WorkFailed(error) => lost(error),
         other => other,
     })?;
-    generation.wait(Some(after))?;
-    // Another slot that waited beside us may have taken our callback along, and not have come to run it yet.
-    match mapped.recv_timeout(generation.answer_timeout()) {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(lost(error)),
-        Err(error) => Err(lost(error)),
-    }
+    Ok(mapped)
 }
 
 fn lost(error: impl std::fmt::Display) -> Fault {
@@ -254,8 +293,9 @@ mod tests {
     fn all_slots_together_stay_within_an_eighth_of_the_device() {
         for capacity in [Bytes::mib(8), Bytes::mib(64), Bytes::gib(1), Bytes::gib(80)] {
             for slots in 1..=4 {
-                let sizes = Sizes::for_capacity(capacity, slots as usize);
-                let held = Bytes(slots * sizes.total().0) + sizes.fetch();
+                let sizes = Sizes::for_capacity(capacity, slots as usize).with_spares(capacity);
+                let held = Bytes(slots * sizes.total().0) + sizes.fetch() + sizes.spares();
+                assert!(sizes.spares() > Bytes::ZERO);
                 assert!(held.0 <= capacity.0 / 8, "{capacity}: {held} for {slots}");
             }
         }
@@ -266,5 +306,6 @@ mod tests {
         assert_eq!(Sizes::for_capacity(Bytes::MAX, 2).chunk, Sizes::CHUNK_MAX);
         assert_eq!(Sizes::for_capacity(Bytes::ZERO, 2).chunk, Sizes::CHUNK_MIN);
         assert_eq!(Sizes::for_capacity(Bytes(64 * 123_457), 2).chunk % 256, 0);
+        assert_eq!(Sizes::for_capacity(Bytes::MAX, 2).with_spares(Bytes::MAX).spares, Sizes::SPARES_MAX);
     }
 }
