@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::vec;
 
 use plimsoll_core::{Priority, TaskError};
 use plimsoll_fragments::index::{Fragment, Tensor};
@@ -36,6 +37,10 @@ struct Keeper {
     woken: Receiver<()>,
 }
 
+/// Bytes of levels after which no more go with them. A task costs as much as half a megabyte that is copied; and while these go,
+/// those behind them are looked for.
+const TOGETHER: usize = 4 << 20;
+
 /// One level of one piece.
 #[derive(Copy, Clone)]
 struct Place {
@@ -44,12 +49,18 @@ struct Place {
     level: usize,
 }
 
-/// A level on its way to the device.
-struct Upload {
+/// A level as a device has it.
+struct Level {
     place: Place,
+    bytes: Arc<Vec<u8>>,
     checksum: Checksum,
+}
+
+/// Levels on their way to the device.
+struct Upload {
+    levels: Vec<(Place, Checksum)>,
     bytes: u64,
-    /// Whether its bytes were checked before they were sent.
+    /// Whether their bytes were checked before they were sent.
     is_checked: bool,
     ticket: Ticket<Vec<Buffer>>,
 }
@@ -173,15 +184,16 @@ impl Keeper {
         self.shared.changed.notify_all();
     }
 
-    /// Brings every level of a rung that is not there, the coarsest first. One is read while the one before it goes to the
+    /// Brings every level of a rung that is not there, the coarsest first. Some are read while those before them go to the
     /// device.
     fn bring(&self, grant: &Grant, rung: usize) -> Result<(), HoldError> {
         let mut before = None;
-        for place in self.missing(rung) {
+        let mut missing = self.missing(rung).into_iter();
+        while let Some(&place) = missing.as_slice().first() {
             if self.is_over() || grant.recalled().is_some_and(|recall| recall.to.is_none_or(|to| to > rung)) {
                 break;
             }
-            let next = self.upload(place);
+            let next = self.upload(place, &mut missing);
             let arrived = before.take().map_or(Ok(()), |before| self.arrived(before));
             if let Err(error) = arrived {
                 // Nothing is on its way any more when this returns: the grant may go next.
@@ -210,53 +222,68 @@ impl Keeper {
         self.tensor(place).pieces[place.piece][place.level]
     }
 
-    /// Sends one level, from whichever tier has it. Bytes that go as they lie in memory are checked on their way, and not
-    /// read once more for it.
-    fn upload(&self, place: Place) -> Result<Upload, HoldError> {
-        let fragment = self.fragment(place);
-        let goes_as_it_lies = !self.tensor(place).is_exact(place.level);
-        let lying = goes_as_it_lies.then(|| self.shared.model.lying_in_memory(&fragment)).flatten();
-        match lying.map(|bytes| self.as_on_device(place, bytes, fragment.checksum)) {
-            Some(Ok((bytes, checksum))) => self.send(place, bytes, checksum, false),
-            // Not there, or damaged.
-            _ => self.upload_checked(place),
+    /// Sends what is missing next: levels that lie in memory together, any other by itself, from whichever tier has it.
+    fn upload(&self, next: Place, missing: &mut vec::IntoIter<Place>) -> Result<Upload, HoldError> {
+        let (mut levels, mut bytes) = (Vec::new(), 0);
+        while bytes < TOGETHER
+            && let Some(level) = missing.as_slice().first().and_then(|place| self.as_it_lies(*place))
+        {
+            bytes += level.bytes.len();
+            levels.push(level);
+            missing.next();
         }
+        if levels.is_empty() {
+            missing.next();
+            return self.send(vec![self.checked(next)?], true);
+        }
+        self.send(levels, false)
     }
 
-    fn upload_checked(&self, place: Place) -> Result<Upload, HoldError> {
+    /// A level that goes as it lies in memory, if it is there and not damaged: its bytes are checked on their way, and not
+    /// read once more for it.
+    fn as_it_lies(&self, place: Place) -> Option<Level> {
+        if self.tensor(place).is_exact(place.level) {
+            return None;
+        }
+        let fragment = self.fragment(place);
+        let lying = self.shared.model.lying_in_memory(&fragment)?;
+        let (bytes, checksum) = self.as_on_device(place, lying, fragment.checksum).ok()?;
+        Some(Level { place, bytes, checksum })
+    }
+
+    fn checked(&self, place: Place) -> Result<Level, HoldError> {
         let fragment = self.fragment(place);
         let (bytes, checksum) = self.as_on_device(place, self.shared.model.fragment(&fragment)?, fragment.checksum)?;
-        self.send(place, bytes, checksum, true)
+        Ok(Level { place, bytes, checksum })
     }
 
-    fn send(
-        &self,
-        place: Place,
-        bytes: Arc<Vec<u8>>,
-        checksum: Checksum,
-        is_checked: bool,
-    ) -> Result<Upload, HoldError> {
-        let count = bytes.len() as u64;
-        let input = UploadInput { levels: vec![(bytes, checksum)], gauge: Arc::clone(&self.shared.gauge) };
+    fn send(&self, levels: Vec<Level>, is_checked: bool) -> Result<Upload, HoldError> {
+        let bytes = levels.iter().map(|level| level.bytes.len() as u64).sum();
+        let sent: Vec<(Place, Checksum)> = levels.iter().map(|level| (level.place, level.checksum)).collect();
+        let levels = levels.into_iter().map(|level| (level.bytes, level.checksum)).collect();
+        let input = UploadInput { levels, gauge: Arc::clone(&self.shared.gauge) };
         let task = Task::new(input).devices([self.shared.wanted.device]).priority(Priority::Critical);
-        let sent = self.shared.orchestrator.submit(&self.shared.upload, task);
-        let ticket = sent.map_err(|refused| HoldError::Task(refused.into()))?;
-        Ok(Upload { place, checksum, bytes: count, is_checked, ticket })
+        let ticket = self.shared.orchestrator.submit(&self.shared.upload, task);
+        let ticket = ticket.map_err(|refused| HoldError::Task(refused.into()))?;
+        Ok(Upload { levels: sent, bytes, is_checked, ticket })
     }
 
-    /// Waits until a level is there. One that memory had damaged is taken from the tier below.
+    /// Waits until levels are there. If memory had damaged one, they are taken once more, that one from the tier below.
     fn arrived(&self, upload: Upload) -> Result<(), HoldError> {
-        let Upload { place, checksum, bytes, is_checked, ticket } = upload;
+        let Upload { levels: sent, bytes, is_checked, ticket } = upload;
         let done = match ticket.wait() {
             Err(RunError { error: TaskError::WorkFailed(_), .. }) if !is_checked => {
-                return self.arrived(self.upload_checked(place)?);
+                let levels = sent.into_iter().map(|(place, _)| self.checked(place)).collect::<Result<_, _>>()?;
+                return self.arrived(self.send(levels, true)?);
             }
             done => done.map_err(HoldError::Task)?,
         };
         let mut state = self.shared.state();
-        let levels = &mut state.levels[place.tensor][place.piece];
-        debug_assert_eq!(levels.len(), place.level);
-        levels.extend(done.output.into_iter().map(|buffer| HeldLevel { buffer: Arc::new(buffer), checksum }));
+        for ((place, checksum), buffer) in sent.into_iter().zip(done.output) {
+            let levels = &mut state.levels[place.tensor][place.piece];
+            debug_assert_eq!(levels.len(), place.level);
+            levels.push(HeldLevel { buffer: Arc::new(buffer), checksum });
+        }
         self.shared.arrival.brought.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
