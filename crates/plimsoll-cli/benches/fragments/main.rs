@@ -1,6 +1,6 @@
 //! Models in fragments beside their peers, in one run: pack and restore in GB/s and bytes a weight beside safetensors with
 //! zstd and plain int8 and int4 files; memory to a device as a share of memcpy, disk to memory as a share of `cat`.
-//! `cargo bench -p plimsoll-cli --bench fragments [-- MILLION_WEIGHTS]`
+//! `cargo bench -p plimsoll-cli --bench fragments [-- MILLION_WEIGHTS [moves]]`; `moves` leaves out all but the last two.
 
 #[path = "../../../plimsoll-fragments/tests/weights/mod.rs"]
 #[allow(dead_code, reason = "only what makes weights is of use here")]
@@ -107,13 +107,18 @@ fn main() {
     );
 
     let (packed, restored) = (folder.path().join("model.frags"), folder.path().join("again.safetensors"));
-    let pack = best(|| {
+    let mut pack = || {
         drop(
             pack_file(&orchestrator, &input, &packed, &PackSpec::default(), true, &FragmentsWatch::default())
                 .expect("packed"),
         )
-    });
+    };
+    let moves_alone = std::env::args().any(|word| word == "moves");
+    let pack = if moves_alone { once(&mut pack) } else { best(pack) };
     let file = Arc::new(FragmentFile::open(&packed).expect("it is a file of fragments"));
+    if moves_alone {
+        return moves::rows(&orchestrator, &packed, &file);
+    }
     let index = file.model().index.clone();
     let from: Arc<dyn Fragments> = Arc::clone(&file) as Arc<dyn Fragments>;
     for (name, quality) in [

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use plimsoll::fragments::{FragmentFile, HoldRequest, Holder, Holding, Store, StoreOptions, StoredModel};
 use plimsoll::{Bytes, DeviceId, DeviceKind, Orchestrator};
+use plimsoll_runtime::large_pages;
 
 use crate::{gb_a_second, in_turns};
 
@@ -50,8 +51,21 @@ pub(crate) fn rows(orchestrator: &Arc<Orchestrator>, path: &Path, file: &Fragmen
     }
 }
 
-/// All levels of bit planes, beside the same bytes copied within memory: into new memory, because a device's buffers are new
-/// each time and the system clears every page of them, and into memory that was written before.
+/// More than the C library keeps when it is freed: its next use is new memory, of which the system clears each page.
+const NEW_FROM: usize = 40 << 20;
+
+/// The same bytes into new memory. Buffers of less than 32 MiB are not new: the C library hands out what was freed before.
+fn copy_anew(levels: &[Vec<u8>], in_large_pages: bool) {
+    let mut target: Vec<u8> = Vec::with_capacity(levels.iter().map(Vec::len).sum::<usize>().max(NEW_FROM));
+    if in_large_pages {
+        large_pages::ask_for(&mut target);
+    }
+    levels.iter().for_each(|level| target.extend_from_slice(level));
+    drop(std::hint::black_box(target));
+}
+
+/// All levels of bit planes, beside the same bytes copied within memory: into new memory, whose pages the system clears first,
+/// small and large ones, and into memory that was written before.
 fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, device: DeviceId, kind: DeviceKind) {
     let finest = model.model().index.bits.levels() - 1;
     let quality = model.model().index.tensors[0].quality(finest);
@@ -65,16 +79,18 @@ fn hold(orchestrator: &Arc<Orchestrator>, model: &StoredModel, device: DeviceId,
         }
         std::hint::black_box(&targets);
     };
-    let mut copy_anew = || drop(std::hint::black_box(levels.clone()));
+    let (mut small, mut large) = (|| copy_anew(&levels, false), || copy_anew(&levels, true));
     let mut hold = || {
         let request = HoldRequest::new(device).quality(quality);
         let holder = Holder::hold(orchestrator, model, request).and_then(Holding::wait);
         assert_eq!(holder.expect("there is room").held(), held);
     };
-    let [hold, anew, again] = in_turns([&mut hold, &mut copy_anew, &mut copy_again]);
-    let name = format!("memory to {device} ({kind:?}), checked, with its grant");
-    share(&name, gb_a_second(held.0, hold), "memcpy into new memory", gb_a_second(held.0, anew));
-    share(&name, gb_a_second(held.0, hold), "memcpy into memory that was written before", gb_a_second(held.0, again));
+    let [hold, small, large, again] = in_turns([&mut hold, &mut small, &mut large, &mut copy_again]);
+    let name = format!("memory to {device} ({kind:?}), checked, with its grant, {} MB", held.0 / 1_000_000);
+    let row = |limit, best| share(&name, gb_a_second(held.0, hold), limit, gb_a_second(held.0, best));
+    row("memcpy into new memory", small);
+    row("memcpy into new memory in large pages", large);
+    row("memcpy into memory that was written before", again);
 }
 
 /// Bytes of each level of bit planes of each piece.
