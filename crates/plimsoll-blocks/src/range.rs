@@ -52,17 +52,22 @@ impl RangePlan {
     }
 }
 
-/// Whether a file says of itself that it gives so many bytes, in frames or members that can be unpacked side by side. Only a
-/// guide to how it is best unpacked: it may be wrong, and nothing is said of what is wrong with it.
+/// Whether a file says of itself that it gives so many bytes. Only a guide to how it is best unpacked: it may be wrong, and
+/// nothing is said of what is wrong with it. Of frames without a table, the first is asked.
 pub fn says_it_gives<R: Read + Seek>(file: &mut R, bytes: u64) -> bool {
-    let of_table = |sizes: Vec<FrameSize>| {
-        let frames = || sizes.iter().map(|size| u64::from(size.raw)).filter(|raw| *raw > 0);
-        frames().count() > 1 && frames().sum::<u64>() >= bytes
-    };
     match table(file) {
-        Ok(Some(sizes)) => of_table(sizes),
+        Ok(Some(sizes)) => sizes.iter().map(|size| u64::from(size.raw)).sum::<u64>() >= bytes,
+        _ if first_frame_gives(file).is_some_and(|content| content >= bytes) => true,
         _ => matches!(by_members(file, &(0..bytes)), Ok(Some(found)) if found.raw >= bytes),
     }
+}
+
+/// What the frame gives that a file begins with, if it says.
+fn first_frame_gives<R: Read + Seek>(file: &mut R) -> Option<u64> {
+    let header = bytes_at(file, 0, frame::HEADER_MAX).ok()?;
+    let is_frame = u32_at(&header, 0).and_then(frame::kind_of) == Some(FrameKind::Zstd);
+    let is_whole = header.len() > 4 && header.len() >= frame::header_length(header[4]);
+    if is_frame && is_whole { frame::header(&header, 0).ok()?.content } else { None }
 }
 
 /// A place in both the packed and the unpacked bytes.
@@ -205,13 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_how_much_it_gives_side_by_side() {
+    fn a_file_says_how_much_it_gives() {
         for format in [Format::Zstd, Format::Gzip] {
             let mut four = packed(format, 4);
             assert!(says_it_gives(&mut four, 4 << 16), "{format}");
             assert!(!says_it_gives(&mut four, (4 << 16) + 1), "{format}");
         }
-        assert!(!says_it_gives(&mut packed(Format::Zstd, 1), 1 << 16), "one frame: nothing goes on beside it");
+        let mut frame = packed(Format::Zstd, 1).into_inner();
+        frame.truncate(frame.len() - seekable::table(&[FrameSize { packed: 1, raw: 1 }]).len());
+        assert!(says_it_gives(&mut io::Cursor::new(frame.clone()), 1 << 16), "one frame and no table");
+        assert!(!says_it_gives(&mut io::Cursor::new(frame), (1 << 16) + 1));
         assert!(!says_it_gives(&mut packed(Format::Bgzf, 4), 1), "it does not say");
         assert!(!says_it_gives(&mut io::Cursor::new(b"no packed file".to_vec()), 1));
     }

@@ -355,6 +355,10 @@ impl<R: Read> Scanner<R> {
         if header.dictionary {
             return Err(UnpackError::Unsupported { at, needs: "the dictionary it was packed with".to_owned() });
         }
+        if self.is_lone(at, &header) {
+            self.within = Some(Within::new(at, &header));
+            return self.frame_part(Some(header.length));
+        }
         if let Some(piece) = self.left_frame(at, &header) {
             return Ok(piece);
         }
@@ -387,6 +391,15 @@ impl<R: Read> Scanner<R> {
         let content = Content::Frame { raw: header.content, window: header.window };
         let (raw_max, filter) = (raw_max as usize, self.filter);
         Ok(Piece::Whole(Whole { at, bytes, content, raw_max, filter, placed: None }))
+    }
+
+    /// Whether a large frame is likely all that its file holds: it is the first, and no table at the end tells of others. Nothing
+    /// could be unpacked beside it, but it can be written beside: it goes through in parts. Where frames do come after it,
+    /// those are unpacked side by side. To walk to its end first would take as long as to unpack a twentieth of it.
+    fn is_lone(&self, at: u64, header: &frame::FrameHeader) -> bool {
+        let Some(file) = self.source.file.as_ref().filter(|_| at == 0) else { return false };
+        header.content.is_some_and(|content| content >= LEFT_MIN)
+            && !file.ends_in(&seekable::FOOTER_MAGIC.to_le_bytes())
     }
 
     /// A frame that stays in its file. None if it is small, too large, or there is anything wrong with it: who reads it as every

@@ -1,12 +1,13 @@
 //! A panic in each stage, on 1, 2 and 8 threads: it ends at once, with that panic as its cause, and what was written before
 //! is right. One test, because what is planned to panic is planned for the whole process.
 
-use std::io::Cursor;
+use std::io::{Cursor, Seek, Write};
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use plimsoll::pack::{
-    Format, Method, PackError, PackOptions, PackWatch, Packer, PackerOptions, SmallPacker, UnpackOptions,
+    Draft, Format, Method, PackError, PackOptions, PackWatch, Packer, PackerOptions, SmallPacker, UnpackOptions,
 };
 use plimsoll::{Bytes, Orchestrator};
 use plimsoll_blocks::faults::{STAGES, panic_in};
@@ -61,6 +62,28 @@ fn small(stage: &str, packed: &[u8], output: &mut Vec<u8>) -> Result<(), PackErr
     }
 }
 
+/// Takes whatever is written.
+struct Nowhere;
+
+impl Draft for Nowhere {
+    fn write_at(&self, _: &[u8], _: u64) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// By a few threads without a scheduler, which must end by themselves.
+fn by_few(stage: &'static str, packed: Vec<u8>) -> Result<(), PackError> {
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&packed).and_then(|()| file.rewind()).expect("written");
+        let (packer, watch) = (SmallPacker::default(), PackWatch::default());
+        let done = packer.unpack_file(file, Arc::new(Nowhere), 3, &UnpackOptions::default(), &watch);
+        ended.send(done.map(|_| ()))
+    });
+    end.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("a panic in '{stage}' by a few threads hangs"))
+}
+
 fn unpack(threads: usize, packed: Vec<u8>, output: &mut Vec<u8>) -> Result<(), PackError> {
     let (options, watch) = (UnpackOptions::default(), PackWatch::default());
     packer(threads).unpack(Cursor::new(packed), output, &options, &watch).map(|_| ())
@@ -108,6 +131,13 @@ fn a_panic_in_any_stage_ends_it_with_that_cause() {
             panic_in(None);
             let told = ended.expect_err(stage).to_string();
             assert!(told.contains(&format!("the stage '{stage}' panics on purpose")), "on this thread: {told}");
+            if stage != "pack" {
+                panic_in(Some((stage, RUNS_BEFORE)));
+                let ended = by_few(stage, input.clone());
+                panic_in(None);
+                let told = ended.expect_err(stage).to_string();
+                assert!(told.contains(&format!("the stage '{stage}' panics on purpose")), "by a few: {told}");
+            }
             assert!(whole.starts_with(&output) && output.len() < whole.len(), "{stage} on this thread");
         }
     }

@@ -1,6 +1,6 @@
 //! A frame or members that have no end in sight, part by part: the tasks of a held session on the CPU, or calls of a
 //! [`PartUnpacker`].
-//! Never gives more than [`ROOM`] at once, however much a part unpacks to: what is left is given by the tasks after it.
+//! Never gives more than its room at once, however much a part unpacks to: what is left is given by the tasks after it.
 //! Invariant: parts are unpacked in the order in which they were handed in.
 
 use std::collections::VecDeque;
@@ -18,6 +18,9 @@ use crate::zstd::codec::{FrameUnpacker, WINDOW_LOG_MAX};
 
 /// What one task gives at the most.
 pub(super) const ROOM: usize = 2 << 20;
+
+/// The same of who is followed step by step by somebody who writes: with a decoder's tables it lies in a core's cache.
+const STEP: usize = 512 << 10;
 
 /// What levels up to 19 of zstd refer back at the most, and more than gzip does.
 pub const SMALL_WINDOW: u64 = 8 << 20;
@@ -91,12 +94,19 @@ pub struct PartUnpacker {
     waiting: VecDeque<Part>,
     /// How far the first of them was read.
     read: usize,
+    /// What is given at once at the most.
+    room: usize,
 }
 
 impl PartUnpacker {
     /// Unpacks into buffers of this pool.
     pub fn new(pool: &Pool) -> Self {
-        Self { pool: pool.clone(), frames: None, members: None, waiting: VecDeque::new(), read: 0 }
+        Self { pool: pool.clone(), frames: None, members: None, waiting: VecDeque::new(), read: 0, room: ROOM }
+    }
+
+    /// The same, giving so little at once that it is still in a cache when somebody else writes it.
+    pub fn in_steps(pool: &Pool) -> Self {
+        Self { room: STEP, ..Self::new(pool) }
     }
 
     /// What the parts give that were handed in until now; none is handed in to go on with those that are there.
@@ -104,24 +114,25 @@ impl PartUnpacker {
     /// # Errors
     /// [`UnpackError`] with its place in the file.
     pub fn unpack(&mut self, part: Option<Part>) -> Result<Unpacked, UnpackError> {
+        let room = self.room;
         faults::point("unpack-part");
         self.waiting.extend(part);
-        let mut bytes = self.pool.take(ROOM);
+        let mut bytes = self.pool.take(room);
         let into = bytes.vec_mut();
         while let Some(part) = self.waiting.front() {
             let (rest, at) = (&part.bytes[self.read..], part.at + self.read as u64);
             let (read, ended) = match part.kind {
-                PartKind::Zstd => FrameUnpacker::opened(&mut self.frames, at)?.part(rest, at, ROOM, into)?,
+                PartKind::Zstd => FrameUnpacker::opened(&mut self.frames, at)?.part(rest, at, room, into)?,
                 PartKind::Gzip => {
                     let members = self.members.get_or_insert_with(|| MemberStream::new(at));
-                    (members.feed(rest, ROOM, into)?, false)
+                    (members.feed(rest, room, into)?, false)
                 }
             };
             self.read += read;
             let is_read = self.read >= part.bytes.len();
             if is_read && part.is_last {
                 match (&self.members, part.kind) {
-                    (_, PartKind::Zstd) if !ended && into.len() >= ROOM => {
+                    (_, PartKind::Zstd) if !ended && into.len() >= room => {
                         return Ok(Unpacked { bytes, has_more: true });
                     }
                     (_, PartKind::Zstd) if !ended => {
@@ -134,7 +145,7 @@ impl PartUnpacker {
             if is_read {
                 self.waiting.pop_front();
                 self.read = 0;
-            } else if into.len() >= ROOM {
+            } else if into.len() >= room {
                 return Ok(Unpacked { bytes, has_more: true });
             } else if read == 0 {
                 return Err(UnpackError::damaged(
@@ -142,7 +153,7 @@ impl PartUnpacker {
                     crate::DamageError::Content("a frame ends before its last block".to_owned()),
                 ));
             }
-            if into.len() >= ROOM {
+            if into.len() >= room {
                 return Ok(Unpacked { bytes, has_more: true });
             }
         }

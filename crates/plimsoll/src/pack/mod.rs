@@ -11,11 +11,13 @@
 //! | `stages.rs` | the stages of a recipe as a pipeline |
 //! | `packing.rs` | blocks under way: the bounded window, input order, the end |
 //! | `small.rs` | small files, on the caller's thread alone |
+//! | `hands.rs` | files of a moment unpacked by a few threads without a scheduler |
 //! | `unpacking.rs` | pieces under way, whole ones side by side and parts in order |
 //! | `watch.rs` | how far it is, for another thread to show |
 
 mod blocks;
 mod error;
+mod hands;
 mod packer;
 mod packing;
 mod small;

@@ -5,7 +5,9 @@
 use std::io::{Read, Seek, Write};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
+use plimsoll_blocks::draft::Draft;
 use plimsoll_blocks::pool::Pool;
 use plimsoll_blocks::scan::{Part, Piece, Scanner};
 use plimsoll_blocks::workloads::{BlockPacker, PartUnpacker, Unpacker};
@@ -13,6 +15,7 @@ use plimsoll_blocks::{Method, Recipe};
 
 use super::blocks::Blocks;
 use super::error::PackError;
+use super::hands;
 use super::packer::{PackSummary, UnpackOptions};
 use super::packing::File;
 use super::unpacking::{Delivery, Output, Wanted};
@@ -86,6 +89,23 @@ impl SmallPacker {
         self.unpack_pieces(Scanner::new(input, &self.pool), delivery, watch)
     }
 
+    /// Unpacks a regular file, from its beginning, into a draft, by so many threads, this one among them, without a scheduler.
+    /// Nobody was promised the memory for that: each thread takes at most what a frame gives, 48 MiB.
+    ///
+    /// # Errors
+    /// As [`Packer::unpack_draft`](super::Packer::unpack_draft).
+    pub fn unpack_file(
+        &self,
+        input: std::fs::File,
+        draft: Arc<dyn Draft>,
+        threads: usize,
+        options: &UnpackOptions,
+        watch: &PackWatch,
+    ) -> Result<PackSummary, PackError> {
+        let work = hands::Work { pool: &self.pool, draft, limit: options.limit, watch };
+        hands::unpack(threads, Scanner::of_file(input, &self.pool), work)
+    }
+
     /// Unpacks a range of the bytes, as [`Packer::unpack_range`](super::Packer::unpack_range) does.
     ///
     /// # Errors
@@ -150,7 +170,7 @@ fn unpack_part(
 }
 
 /// The next item of an input, unless the work is to stop.
-fn next<T, E>(
+pub(super) fn next<T, E>(
     items: &mut impl Iterator<Item = Result<T, E>>,
     watch: &PackWatch,
     failed: fn(E) -> PackError,
@@ -162,12 +182,12 @@ fn next<T, E>(
     })
 }
 
-fn check(watch: &PackWatch) -> Result<(), PackError> {
+pub(super) fn check(watch: &PackWatch) -> Result<(), PackError> {
     if watch.sign().is_raised() { Err(PackError::Stopped) } else { Ok(()) }
 }
 
 /// What the work on a block gives; a panic in it is that block's error.
-fn caught<T>(number: u64, work: impl FnOnce() -> T) -> Result<T, PackError> {
+pub(super) fn caught<T>(number: u64, work: impl FnOnce() -> T) -> Result<T, PackError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let reason = format!("its work panicked: {}; please report this", message(&*panic));
         PackError::BlockHere { number, reason }

@@ -1,14 +1,17 @@
 //! Outputs that are thrown away if it ends with an error: who unpacks a frame writes it meanwhile, and nothing else about it is
 //! different.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+use std::time::Duration;
 
-use plimsoll::Bytes;
 use plimsoll::pack::{
-    Draft, Format, PackError, PackOptions, PackSummary, PackWatch, Packer, UnpackError, UnpackOptions,
+    Draft, Format, PackError, PackOptions, PackSummary, PackWatch, Packer, SmallPacker, UnpackError, UnpackOptions,
 };
+use plimsoll::{Bytes, StopSign};
 use plimsoll_core::rng::Rng;
 
 use crate::data::{mixed, of, pack, packer, unpack};
@@ -40,7 +43,7 @@ impl Draft for Kept {
     }
 }
 
-/// From memory and from a file, which end alike.
+/// From memory and from a file, which end alike, and so by a few threads without a scheduler.
 fn draft(packer: &Packer, packed: &[u8], into: &mut Vec<u8>) -> Result<PackSummary, PackError> {
     let (kept, of_file) = (Kept::new(usize::MAX), Kept::new(usize::MAX));
     let input = Cursor::new(packed.to_vec());
@@ -55,8 +58,116 @@ fn draft(packer: &Packer, packed: &[u8], into: &mut Vec<u8>) -> Result<PackSumma
         (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
         (one, other) => panic!("{one:?} from memory and {other:?} from a file"),
     }
+    for threads in [1, 2, 4] {
+        let (few, ended) = by_few(threads, packed, &UnpackOptions::default());
+        match (&from_file, ended) {
+            (Ok(one), Ok(other)) => {
+                assert_eq!((one.raw, one.packed), (other.raw, other.packed), "{threads} threads");
+                assert!(*few == *of_file.bytes.lock().unwrap(), "{threads} threads");
+            }
+            (Err(one), Err(other)) => assert_eq!(end(one), end(&other), "{threads} threads"),
+            (one, other) => panic!("{one:?} by a scheduler and {other:?} by {threads} threads"),
+        }
+    }
     into.extend_from_slice(&kept.bytes.lock().unwrap());
     done
+}
+
+/// What somebody is told of an error, whoever tells it.
+fn end(error: &PackError) -> String {
+    error.damage().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// What so many threads without a scheduler make of a file.
+fn by_few(threads: usize, packed: &[u8], options: &UnpackOptions) -> (Vec<u8>, Result<PackSummary, PackError>) {
+    let (kept, watch) = (Kept::new(usize::MAX), PackWatch::default());
+    let ended = SmallPacker::default().unpack_file(file_of(packed), kept.clone(), threads, options, &watch);
+    let bytes = std::mem::take(&mut *kept.bytes.lock().unwrap());
+    if let Ok(summary) = &ended {
+        assert_eq!(watch.done(), (summary.raw, summary.packed), "who watches it sees the same");
+    }
+    (bytes, ended)
+}
+
+/// A frame of another program: no table behind it, and a checksum at its end.
+fn frame_alone(raw: &[u8]) -> Vec<u8> {
+    let mut context = zstd_safe::CCtx::create();
+    context.set_parameter(zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+    let mut frame = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
+    context.compress2(&mut frame, raw).unwrap();
+    frame
+}
+
+/// Nothing can be unpacked beside it, but it can be read and written beside.
+#[test]
+fn a_frame_that_is_alone_in_its_file_goes_through_in_parts() {
+    let (packer, raw) = (packer(2), mixed(9_000_000, 8));
+    let (alone, mut back) = (frame_alone(&raw), Vec::new());
+    draft(&packer, &alone, &mut back).unwrap();
+    assert!(back == raw);
+    let blocks = |packed: &[u8]| by_few(2, packed, &UnpackOptions::default()).1.unwrap().blocks;
+    assert!(blocks(&alone) > 10, "{} steps", blocks(&alone));
+    assert_eq!(blocks(&pack(&packer, &frames_of(32 << 20), &raw)), 1, "it has a table");
+    let mut back = Vec::new();
+    draft(&packer, &[&alone[..], &alone, &alone].concat(), &mut back).unwrap();
+    assert!(back == [&raw[..], &raw, &raw].concat(), "others came after it");
+}
+
+#[test]
+fn a_frame_that_is_alone_and_damaged_is_refused() {
+    let alone = frame_alone(&mixed(3_000_000, 8));
+    for seed in 0..40 {
+        let (mut rng, mut damaged) = (Rng::new(seed), alone.clone());
+        match rng.below(3) {
+            0 => damaged.truncate(rng.below(alone.len())),
+            _ => damaged[rng.below(alone.len())] ^= 1 << rng.below(8),
+        }
+        for threads in [1, 2, 4] {
+            let ended = by_few(threads, &damaged, &UnpackOptions::default()).1;
+            assert!(ended.is_err_and(|error| error.damage().is_some()), "seed {seed}, {threads} threads");
+        }
+    }
+}
+
+/// Notes who writes, and takes his time.
+#[derive(Default)]
+struct Slow(Mutex<HashSet<ThreadId>>);
+
+impl Draft for Slow {
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(2));
+        self.0.lock().unwrap().insert(std::thread::current().id());
+        Ok(())
+    }
+}
+
+#[test]
+fn who_has_nothing_to_unpack_writes() {
+    let (alone, slow) = (frame_alone(&mixed(9_000_000, 8)), Arc::new(Slow::default()));
+    let (options, watch) = (UnpackOptions::default(), PackWatch::default());
+    SmallPacker::default().unpack_file(file_of(&alone), slow.clone(), 3, &options, &watch).unwrap();
+    assert!(slow.0.lock().unwrap().len() > 1);
+}
+
+#[test]
+fn a_few_threads_keep_to_limits_and_end_when_they_are_told_to() {
+    let (packer, raw) = (packer(2), mixed(6_000_000, 3));
+    let files = [pack(&packer, &frames_of(2 << 20), &raw), pack(&packer, &of(Format::Bgzf), &raw), frame_alone(&raw)];
+    for (packed, threads) in files.iter().flat_map(|packed| [(packed, 1), (packed, 2), (packed, 4)]) {
+        let limited = |bytes| by_few(threads, packed, &UnpackOptions { limit: Some(Bytes(bytes)) });
+        let (kept, error) = (limited(3_000_000).0, limited(3_000_000).1.unwrap_err());
+        assert!(matches!(error.damage(), Some(UnpackError::OverLimit { .. })), "{error}");
+        assert!(kept.len() <= 3_000_000);
+        assert!(limited(6_000_000).0 == raw);
+        let (small, options) = (SmallPacker::default(), UnpackOptions::default());
+        let full = small.unpack_file(file_of(packed), Kept::new(3_000_000), threads, &options, &PackWatch::default());
+        assert!(matches!(full, Err(PackError::Output(reason)) if reason.kind() == io::ErrorKind::StorageFull));
+        let stop = StopSign::default();
+        stop.raise();
+        let watch = PackWatch::stopped_by(&stop);
+        let stopped = small.unpack_file(file_of(packed), Kept::new(usize::MAX), threads, &options, &watch);
+        assert!(matches!(stopped, Err(PackError::Stopped)));
+    }
 }
 
 /// A file of these bytes, to be read from its beginning.

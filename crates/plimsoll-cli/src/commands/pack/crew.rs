@@ -23,31 +23,61 @@ use crate::trace::{self, Trace};
 
 /// Bytes of input that is packed by one thread: it takes a few megabytes.
 const SMALL: u64 = 1 << 20;
-/// The same of packed input: what a megabyte that cannot be packed becomes, and some more. To start a scheduler, a thread that
-/// reads and one for signals takes 5 ms of processor time, more than to unpack that.
+/// The same of packed input: what a megabyte that cannot be packed becomes, and some more.
 const SMALL_PACKED: u64 = 5 << 18;
-
-/// What a file of few packed bytes gives in several frames for a scheduler to be worth its start all the same.
+/// What a file of few packed bytes gives for a second thread to be worth its start all the same.
 const GIVES_MUCH: u64 = 4 << 20;
-/// But not of so few: what packs that well is unpacked in no time and then written, which goes on one after the other. 16 MiB
-/// from 214 KB took two threads as long as one, and half as much processor time again.
+/// But not of so few into a pipe: what packs that well is unpacked in no time and then written, which goes on one after the
+/// other there.
 const VERY_SMALL_PACKED: u64 = 1 << 18;
+
+/// Packed bytes that a few threads unpack into a file before a scheduler, with the book, the watchdog and a thread that reads,
+/// has started and ended: that takes 3 ms of wall time, and so long these take for 4 MiB.
+const MIDDLE_PACKED: u64 = 24 << 20;
+/// And what they may give. More is worth a scheduler, which has every core.
+const MIDDLE_GIVES: u64 = 64 << 20;
+/// The few threads, at the most. Each may take what a frame gives, which nobody promised it.
+const FEW: usize = 4;
 
 /// Whether a file is so small that devices, threads and the book would take longer than to pack it.
 pub(super) fn is_soon_packed(length: Option<u64>) -> bool {
     length.is_some_and(|length| length <= SMALL)
 }
 
-/// The same of unpacking it.
-pub(super) fn is_soon_unpacked(source: &Source) -> bool {
-    let is_soon = |length| length <= VERY_SMALL_PACKED || (length <= SMALL_PACKED && !source.says_it_gives(GIVES_MUCH));
-    source.length().is_some_and(is_soon)
+/// Whether unpacking it is over in a moment, and needs no scheduler. `into_draft` if it goes into a file of its own.
+pub(super) fn is_soon_unpacked(source: &Source, into_draft: bool) -> bool {
+    Packed::of(source, into_draft) != Packed::Large
+}
+
+/// A packed file, by what its unpacking is worth.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Packed {
+    /// This thread.
+    Small,
+    /// A few threads.
+    Middle,
+    /// A scheduler.
+    Large,
+}
+
+impl Packed {
+    fn of(source: &Source, into_draft: bool) -> Self {
+        let Some(length) = source.length() else { return Self::Large };
+        let is_very_small = length <= VERY_SMALL_PACKED && !into_draft;
+        if is_very_small || (length <= SMALL_PACKED && !source.says_it_gives(GIVES_MUCH)) {
+            Self::Small
+        } else if into_draft && length <= MIDDLE_PACKED && !source.says_it_gives(MIDDLE_GIVES) {
+            Self::Middle
+        } else {
+            Self::Large
+        }
+    }
 }
 
 /// Who does the work.
 enum Hands {
-    /// This thread.
-    One(SmallPacker),
+    /// So many threads without a scheduler, this one among them.
+    Few(SmallPacker, usize),
     /// A packer on its devices.
     All(Packer),
 }
@@ -68,8 +98,8 @@ struct Work {
     with_gpu: bool,
     blocks: Option<u64>,
     is_small: bool,
-    /// No stage of it needs a scheduler.
-    is_plain: bool,
+    /// Threads that do it without a scheduler, if none of its stages needs one.
+    few: Option<usize>,
 }
 
 /// What listens to the scheduler.
@@ -89,34 +119,49 @@ impl Crew {
     ) -> Result<Self, Stop> {
         let stages = args.stages();
         let blocks = length.map(|length| length.div_ceil(recipe.block as u64).max(1));
-        let is_plain = SmallPacker::can_pack(recipe);
-        let work = Work { with_gpu: stages.want_gpu(recipe), blocks, is_small: is_soon_packed(length), is_plain };
+        let is_small = is_soon_packed(length);
+        let few = (is_small && SmallPacker::can_pack(recipe)).then_some(1);
+        let work = Work { with_gpu: stages.want_gpu(recipe), blocks, is_small, few };
         Self::open(&args.common, machine, stages, &work)
     }
 
-    /// For unpacking.
-    pub(super) fn for_unpacking(common: &Common, machine: &MachineArgs, source: &Source) -> Result<Self, Stop> {
-        let is_small = is_soon_unpacked(source);
-        let work = Work { with_gpu: false, blocks: is_small.then_some(1), is_small, is_plain: true };
+    /// For unpacking, into a draft or elsewhere.
+    pub(super) fn for_unpacking(
+        common: &Common,
+        machine: &MachineArgs,
+        source: &Source,
+        into_draft: bool,
+    ) -> Result<Self, Stop> {
+        let packed = Packed::of(source, into_draft);
+        let few = match packed {
+            Packed::Small => Some(1),
+            Packed::Middle => Some(threads(common).min(FEW)),
+            Packed::Large => None,
+        };
+        let is_small = packed == Packed::Small;
+        let work = Work { with_gpu: false, blocks: is_small.then_some(1), is_small, few };
         Self::open(common, machine, Stages::default(), &work)
     }
 
     fn open(common: &Common, machine: &MachineArgs, stages: Stages, work: &Work) -> Result<Self, Stop> {
         let mut options: MachineOptions = machine.options()?;
-        let &Work { with_gpu, blocks, is_small, is_plain } = work;
+        let &Work { with_gpu, blocks, is_small, few } = work;
         let is_followed = common.stats || common.json || common.trace.is_some();
-        if is_small && is_plain && !with_gpu && !is_followed && !machine.has_memory_limit() {
-            return Ok(Self::alone());
+        if let Some(few) = few
+            && !with_gpu
+            && !is_followed
+            && !machine.has_memory_limit()
+        {
+            return Ok(Self::few(few));
         }
         if !with_gpu {
             options.gpus = GpuUse::None;
             options.alone |= is_small;
         }
-        let slots = || common.jobs.map_or_else(cores, usize::from);
         options.cpu_slots = Some(match blocks {
             Some(..=1) => 1,
-            Some(blocks) => slots().min(blocks.min(1024) as usize),
-            None => slots(),
+            Some(blocks) => threads(common).min(blocks.min(1024) as usize),
+            None => threads(common),
         });
         let opened = Machine::open(&options);
         opened.problems.iter().for_each(warn);
@@ -135,8 +180,8 @@ impl Crew {
         Ok(Self { hands: Some(Hands::All(packer)), heard, names, trace, learns: with_gpu })
     }
 
-    fn alone() -> Self {
-        let hands = Some(Hands::One(SmallPacker::default()));
+    fn few(threads: usize) -> Self {
+        let hands = Some(Hands::Few(SmallPacker::default(), threads));
         Self { hands, heard: None, names: Vec::new(), trace: Trace::default(), learns: false }
     }
 
@@ -153,7 +198,7 @@ impl Crew {
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
         match self.hands() {
-            Hands::One(packer) => packer.pack(input, output, recipe, watch),
+            Hands::Few(packer, _) => packer.pack(input, output, recipe, watch),
             Hands::All(packer) => packer.pack(input, output, recipe, watch),
         }
     }
@@ -168,21 +213,22 @@ impl Crew {
         options: &UnpackOptions,
         watch: &PackWatch,
     ) -> Result<PackSummary, PackError> {
-        if let (Hands::All(packer), Some(draft), None) = (self.hands(), draft, range) {
-            return packer.unpack_file(input, draft, options, watch);
-        }
-        match (self.hands(), range) {
-            (Hands::One(packer), None) => packer.unpack(input, output, options, watch),
-            (Hands::One(packer), Some(range)) => packer.unpack_range(input, output, range, options, watch),
-            (Hands::All(packer), None) => packer.unpack(input, output, options, watch),
-            (Hands::All(packer), Some(range)) => packer.unpack_range(input, output, range, options, watch),
+        match (self.hands(), range, draft) {
+            (Hands::Few(packer, threads), None, Some(draft)) if *threads > 1 => {
+                packer.unpack_file(input, draft, *threads, options, watch)
+            }
+            (Hands::Few(packer, _), None, _) => packer.unpack(input, output, options, watch),
+            (Hands::Few(packer, _), Some(range), _) => packer.unpack_range(input, output, range, options, watch),
+            (Hands::All(packer), None, Some(draft)) => packer.unpack_file(input, draft, options, watch),
+            (Hands::All(packer), None, None) => packer.unpack(input, output, options, watch),
+            (Hands::All(packer), Some(range), _) => packer.unpack_range(input, output, range, options, watch),
         }
     }
 
     /// The scheduler, if there is one.
     pub(super) fn orchestrator(&self) -> Option<&Orchestrator> {
         match self.hands() {
-            Hands::One(_) => None,
+            Hands::Few(..) => None,
             Hands::All(packer) => Some(packer.orchestrator()),
         }
     }
@@ -215,8 +261,10 @@ impl Crew {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// As many as were asked for, or as there are cores.
+fn threads(common: &Common) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    common.jobs.map_or_else(cores, usize::from)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod telemetry;
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -81,13 +82,18 @@ pub(crate) fn unpack(args: &UnpackArgs, machine: &MachineArgs) -> Ended {
     if args.test {
         return each(&args.common, |place| test(place, &args.common, machine, args.limit));
     }
-    let is_soon_unpacked = |place: &Place| place.source().is_ok_and(|source| crew::is_soon_unpacked(&source));
+    let into_draft = |output: Option<&Path>| args.range.is_none() && target::is_drafted(output);
+    let is_soon_unpacked = |place: &Place| {
+        let output = place.unpacked_name(&args.common).ok().flatten();
+        place.source().is_ok_and(|source| crew::is_soon_unpacked(&source, into_draft(output.as_deref())))
+    };
     let sign = on_signal(&args.common, is_soon_unpacked)?;
     each(&args.common, |place| {
         let source = place.source()?;
         let output = place.unpacked_name(&args.common)?;
+        let into_draft = into_draft(output.as_deref());
         let target = Target::create(output.as_deref(), &args.common, false)?;
-        let crew = Crew::for_unpacking(&args.common, machine, &source)?;
+        let crew = Crew::for_unpacking(&args.common, machine, &source, into_draft)?;
         unpack_one(place, source, target, &crew, args, &sign)?;
         crew.finish()
     })
@@ -131,7 +137,7 @@ impl Draft for Nowhere {
 /// Unpacks a file to nowhere: is it whole and right?
 fn test(place: &Place, common: &Common, machine: &MachineArgs, limit: Option<plimsoll::Bytes>) -> Ended {
     let source = place.source()?;
-    let crew = Crew::for_unpacking(common, machine, &source)?;
+    let crew = Crew::for_unpacking(common, machine, &source, true)?;
     let watch = PackWatch::default();
     let progress = follow(common, &watch, None, place);
     let begun = Instant::now();

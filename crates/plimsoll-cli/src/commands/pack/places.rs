@@ -126,7 +126,7 @@ impl Source {
         (self.metadata.is_file() && !self.is_stdin).then_some(self.metadata.len())
     }
 
-    /// Whether it says that it gives so many bytes, in several pieces. It is read from its beginning afterwards.
+    /// Whether it says that it gives so many bytes. It is read from its beginning afterwards.
     pub(super) fn says_it_gives(&self, bytes: u64) -> bool {
         let mut file = &self.file;
         let says = plimsoll::pack::says_it_gives(&mut file, bytes);

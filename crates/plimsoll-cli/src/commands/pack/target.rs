@@ -64,6 +64,11 @@ impl Sparse {
     }
 }
 
+/// Whether what goes here becomes a draft first: not a pipe, a device or stdout.
+pub(super) fn is_drafted(path: Option<&Path>) -> bool {
+    path.is_some_and(|path| !fs::metadata(path).is_ok_and(|there| !there.is_file()))
+}
+
 impl Target {
     /// A target of this name; stdout for none.
     pub(super) fn create(path: Option<&Path>, common: &Common, is_packed: bool) -> Result<Self, Stop> {
