@@ -43,10 +43,15 @@ impl PlacedFile {
         Ok(true)
     }
 
+    /// How long it is now, if it tells.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.0.metadata().ok().map(|metadata| metadata.len())
+    }
+
     /// Whether these are its last bytes. One that cannot be read does not tell.
     pub(crate) fn ends_in(&self, end: &[u8; 4]) -> bool {
         let mut last = [0; 4];
-        let place = self.0.metadata().ok().and_then(|metadata| metadata.len().checked_sub(4));
+        let place = self.length().and_then(|length| length.checked_sub(4));
         place.is_some_and(|place| matches!(self.fill(place, &mut last), Ok(true))) && last == *end
     }
 }

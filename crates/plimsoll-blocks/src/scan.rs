@@ -49,6 +49,9 @@ const NEXT_ROOM_MAX: usize = 512 << 10;
 const ROOM_RATIO_MAX: usize = 64;
 /// What a frame of a file gives at the least to be left there, to be read by who unpacks it: less is read in no time.
 const LEFT_MIN: u64 = 1 << 20;
+/// What a frame gives at the least to be read and written beside: a thread for that, and a window apart from what comes out,
+/// cost more than they gain at 1 MiB.
+const LONE_MIN: u64 = 4 << 20;
 /// Frames that are remembered to be compared with a seek table. A file with more is not compared.
 const FRAMES_REMEMBERED: usize = 1 << 20;
 
@@ -258,6 +261,12 @@ impl Scanner<io::Empty> {
         scanner.source.file = Some(PlacedFile::new(file));
         scanner
     }
+
+    /// Packed bytes that were not made into pieces yet.
+    pub fn left(&self) -> u64 {
+        let length = self.source.file.as_ref().and_then(PlacedFile::length);
+        length.map_or(0, |length| length.saturating_sub(self.source.at))
+    }
 }
 
 impl<R: Read> Scanner<R> {
@@ -398,7 +407,7 @@ impl<R: Read> Scanner<R> {
     /// those are unpacked side by side. To walk to its end first would take as long as to unpack a twentieth of it.
     fn is_lone(&self, at: u64, header: &frame::FrameHeader) -> bool {
         let Some(file) = self.source.file.as_ref().filter(|_| at == 0) else { return false };
-        header.content.is_some_and(|content| content >= LEFT_MIN)
+        header.content.is_some_and(|content| content >= LONE_MIN)
             && !file.ends_in(&seekable::FOOTER_MAGIC.to_le_bytes())
     }
 

@@ -177,7 +177,8 @@ fn an_input_that_vanishes_or_is_cut_off_ends_it_cleanly() {
     assert!(!folder.at("cut").exists() && stderr(&cut).contains("cut off"), "{}", stderr(&cut));
 }
 
-/// What takes a few megabytes for a moment is not written down for other programs; what takes more is.
+/// What takes a few megabytes for a moment is not written down for other programs; what takes more is, and what lasts as long
+/// as whoever reads it likes.
 #[test]
 fn a_small_file_is_not_in_the_book_and_a_large_one_is() {
     let folder = Folder::new();
@@ -190,6 +191,10 @@ fn a_small_file_is_not_in_the_book_and_a_large_one_is() {
         "PLIMSOLL_ALONE=0 PLIMSOLL_BOOK=$PWD/book plimsoll pack -q large && rm large && plimsoll unpack -q large.zst",
     );
     assert!(fs::read_dir(folder.at("book")).expect("there").count() > 0);
+    folder.works("mkdir -m 700 other; PLIMSOLL_ALONE=0 PLIMSOLL_BOOK=$PWD/other plimsoll unpack -q -o again large.zst");
+    assert_eq!(fs::read_dir(folder.at("other")).expect("there").count(), 0);
+    folder.works("PLIMSOLL_ALONE=0 PLIMSOLL_BOOK=$PWD/other plimsoll unpack -q -c large.zst | cmp - again");
+    assert!(fs::read_dir(folder.at("other")).expect("there").count() > 0);
 }
 
 #[test]

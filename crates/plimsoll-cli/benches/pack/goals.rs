@@ -31,12 +31,12 @@ const fn because(reason: &'static str, goal: Goal) -> Goal {
     Goal { reason, ..goal }
 }
 
-const START: &str =
-    "our program is 35 MB with 41,700 relocations: the loader writes 170 of its pages before our first line";
-const WHOLE: &str = "a file is written by one thread at a time, whoever has unpacked it, and each frame into memory that was never \
-     used before; what packs very well is written longer than it is unpacked";
+const START: &str = "our program is 35 MB with 41,700 relocations: the loader writes 250 of its pages before our first line, and it starts \
+     0.9 ms later than zstd, which has 1 MiB unpacked after 2 to 3";
+const WHOLE: &str = "at 1 MiB nothing but the start; at 16 MiB, of which we make two frames, one thread starts, looks for the second frame \
+     and ends, while two unpack: text took 9 ms of 12 on both";
 const ONE_FRAME: &str =
-    "one frame, which nothing can be unpacked beside; stock tools read and write on threads of their own meanwhile";
+    "one frame, which nothing can be unpacked beside: it is read and written beside as by stock tools, and started later";
 const LITTLE: &str = "the seek table, 26 bytes, and the beginning of each frame or member weigh in a few KB; zlib at 9 looks further back";
 
 const ZSTD: (&str, &str) = ("plimsoll", "zstd -T0");

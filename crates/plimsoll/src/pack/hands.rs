@@ -6,7 +6,7 @@
 //! Invariant: it ends as a [`Packer`](super::Packer) does: an error comes once, last, and is that of the first place.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -28,6 +28,12 @@ const WRITES_MAX: usize = 3;
 /// Parts of a stream that were read ahead.
 const PARTS_MAX: usize = 2;
 
+/// Packed bytes behind the first piece for which another thread is started: that takes as long as to unpack so many.
+const WORTH_A_HAND: u64 = 64 << 10;
+
+/// Of a file.
+pub(super) type Pieces = Scanner<io::Empty>;
+
 /// What is unpacked, and where it goes.
 pub(super) struct Work<'a> {
     pub(super) pool: &'a Pool,
@@ -36,20 +42,18 @@ pub(super) struct Work<'a> {
     pub(super) watch: &'a PackWatch,
 }
 
-/// Unpacks all pieces by so many hands, the caller's thread among them.
-pub(super) fn unpack<R: Read + Send>(
-    hands: usize,
-    pieces: Scanner<R>,
-    work: Work<'_>,
-) -> Result<PackSummary, PackError> {
+/// Unpacks all pieces by so many hands, the caller's thread among them. The others start once there is something for them.
+pub(super) fn unpack(hands: usize, pieces: Pieces, work: Work<'_>) -> Result<PackSummary, PackError> {
     let table = Table { work, state: Mutex::new(State::new(pieces)), changed: Condvar::new() };
     thread::scope(|scope| {
-        for _ in 1..hands {
+        let first = table.job();
+        let others = if table.has_work_beside(first.as_ref()) { 1..hands } else { 0..0 };
+        for _ in others {
             let hand = thread::Builder::new().name("plimsoll-hand".to_owned());
             // What is not started leaves more to the others.
-            let _ = hand.spawn_scoped(scope, || table.work());
+            let _ = hand.spawn_scoped(scope, || table.work(table.job()));
         }
-        table.work();
+        table.work(first);
     });
     let state = table.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     match state.failed {
@@ -59,15 +63,15 @@ pub(super) fn unpack<R: Read + Send>(
 }
 
 /// What all hands share.
-struct Table<'a, R> {
+struct Table<'a> {
     work: Work<'a>,
-    state: Mutex<State<R>>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
-struct State<R> {
+struct State {
     /// `None` while somebody looks for the next piece.
-    pieces: Option<Scanner<R>>,
+    pieces: Option<Pieces>,
     /// What somebody unpacks and others read ahead. No further piece is taken meanwhile.
     stream: Option<Stream>,
     /// There are no more.
@@ -79,8 +83,8 @@ struct State<R> {
     done: PackSummary,
 }
 
-impl<R> State<R> {
-    fn new(pieces: Scanner<R>) -> Self {
+impl State {
+    fn new(pieces: Pieces) -> Self {
         let (places, writes, done) = (Places::default(), VecDeque::new(), PackSummary::default());
         Self { pieces: Some(pieces), stream: None, is_over: false, places, writes, failed: None, done }
     }
@@ -143,16 +147,16 @@ enum Job {
     Stream(u64, Part),
 }
 
-impl<R: Read> Table<'_, R> {
-    fn state(&self) -> MutexGuard<'_, State<R>> {
+impl Table<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What one hand does, until nothing is left to do.
-    fn work(&self) {
+    fn work(&self, mut job: Option<Job>) {
         let mut whole = Unpacker::new(self.work.pool);
-        while let Some(job) = self.job() {
-            let (number, ended) = match job {
+        while let Some(begun) = job {
+            let (number, ended) = match begun {
                 Job::Write(step) => (step.number, self.write(&step)),
                 Job::Whole(number, piece, placed) => (number, self.whole(&mut whole, number, &piece, placed)),
                 Job::Stream(number, part) => (number, self.stream(number, part)),
@@ -161,6 +165,16 @@ impl<R: Read> Table<'_, R> {
                 self.fail(number, error);
             }
             self.changed.notify_all();
+            job = self.job();
+        }
+    }
+
+    /// Whether others have something to do beside the first job.
+    fn has_work_beside(&self, first: Option<&Job>) -> bool {
+        match first {
+            Some(Job::Stream(_, part)) => !part.is_last,
+            Some(_) => self.state().pieces.as_ref().is_some_and(|pieces| pieces.left() >= WORTH_A_HAND),
+            None => false,
         }
     }
 
@@ -197,7 +211,7 @@ impl<R: Read> Table<'_, R> {
     }
 
     /// Takes the next piece.
-    fn take(&self, mut pieces: Scanner<R>) -> Option<Job> {
+    fn take(&self, mut pieces: Pieces) -> Option<Job> {
         let found = next(&mut pieces, self.work.watch, PackError::Unpack);
         let mut state = self.state();
         let number = state.places.take();
@@ -265,7 +279,7 @@ impl<R: Read> Table<'_, R> {
 
     /// Waits until it is known where a piece belongs; none if one before it failed.
     fn turn(&self, number: u64) -> Option<u64> {
-        let is_early = |state: &mut State<R>| state.places.first < number && !state.failed_before(number);
+        let is_early = |state: &mut State| state.places.first < number && !state.failed_before(number);
         let state = self.changed.wait_while(self.state(), is_early).unwrap_or_else(PoisonError::into_inner);
         (!state.failed_before(number)).then_some(state.places.at)
     }
@@ -339,7 +353,7 @@ impl<R: Read> Table<'_, R> {
     }
 
     /// Reads one more part of the stream.
-    fn read_ahead(&self, mut pieces: Scanner<R>) {
+    fn read_ahead(&self, mut pieces: Pieces) {
         let found = next(&mut pieces, self.work.watch, PackError::Unpack);
         let mut state = self.state();
         state.pieces = Some(pieces);

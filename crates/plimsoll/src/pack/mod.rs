@@ -10,7 +10,7 @@
 //! | `blocks.rs` | input as blocks |
 //! | `stages.rs` | the stages of a recipe as a pipeline |
 //! | `packing.rs` | blocks under way: the bounded window, input order, the end |
-//! | `small.rs` | small files, on the caller's thread alone |
+//! | `small.rs` | small files, on the caller's thread |
 //! | `hands.rs` | files of a moment unpacked by a few threads without a scheduler |
 //! | `unpacking.rs` | pieces under way, whole ones side by side and parts in order |
 //! | `watch.rs` | how far it is, for another thread to show |

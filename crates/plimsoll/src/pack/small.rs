@@ -1,5 +1,6 @@
-//! Small files, packed and unpacked on the caller's thread alone: a scheduler takes longer to start than they take.
-//! Never starts a thread, and promises no memory: what it holds is a block, or a piece, and what that becomes.
+//! Small files, packed and unpacked on the caller's thread, and into a draft by a few more (`hands.rs`): a scheduler takes
+//! longer to start than they take.
+//! Never promises memory: what each thread holds is a block, or a piece, and what that becomes.
 //! Invariant: bytes and ends are those of a [`Packer`](super::Packer), whatever panics on the way.
 
 use std::io::{Read, Seek, Write};

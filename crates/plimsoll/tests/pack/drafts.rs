@@ -115,7 +115,7 @@ fn a_frame_that_is_alone_in_its_file_goes_through_in_parts() {
 
 #[test]
 fn a_frame_that_is_alone_and_damaged_is_refused() {
-    let alone = frame_alone(&mixed(3_000_000, 8));
+    let alone = frame_alone(&mixed(5_000_000, 8));
     for seed in 0..40 {
         let (mut rng, mut damaged) = (Rng::new(seed), alone.clone());
         match rng.below(3) {
