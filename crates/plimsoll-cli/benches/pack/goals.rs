@@ -33,10 +33,9 @@ const fn because(reason: &'static str, goal: Goal) -> Goal {
 
 const START: &str = "our program is 35 MB with 41,700 relocations: the loader writes 250 of its pages before our first line, and it starts \
      0.9 ms later than zstd, which has 1 MiB unpacked after 2 to 3";
-const WHOLE: &str = "at 1 MiB nothing but the start; at 16 MiB, of which we make two frames, one thread starts, looks for the second frame \
-     and ends, while two unpack: text took 9 ms of 12 on both";
-const ONE_FRAME: &str =
-    "one frame, which nothing can be unpacked beside: it is read and written beside as by stock tools, and started later";
+const WHOLE: &str = "at 1 MiB the start; of 16 MiB we make two frames, and one thread starts, looks for the second and ends, while two \
+     unpack";
+const ONE_FRAME: &str = "one frame, which nothing can be unpacked beside: it is read and written beside as by stock tools, and started later";
 const LITTLE: &str = "the seek table, 26 bytes, and the beginning of each frame or member weigh in a few KB; zlib at 9 looks further back";
 
 const ZSTD: (&str, &str) = ("plimsoll", "zstd -T0");
