@@ -35,7 +35,7 @@ struct Kept {
 impl Kept {
     fn remove(&mut self, at: usize) -> Option<wgpu::Buffer> {
         let buffer = self.buffers.remove(at)?;
-        self.bytes = self.bytes - Bytes(buffer.size());
+        self.bytes -= Bytes(buffer.size());
         Some(buffer)
     }
 }

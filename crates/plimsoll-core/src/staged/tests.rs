@@ -457,21 +457,21 @@ fn the_report_names_edges_that_were_recorded_in_vain_and_items_that_never_left()
 
 #[test]
 fn what_is_done_out_of_turn_is_noticed() {
-    let kick = |item| Step::Kick { item };
-    let drain = |item| Step::Drain { item };
+    let (kick, drain) = (|item| Step::Kick { item }, |item| Step::Drain { item });
     let publish = |item| Step::Publish { item, is_done: true };
-    let cases: &[(&[Step], Step, (&'static str, u64, u64))] = &[
-        (&[kick(0)], kick(2), ("kicked", 2, 1)),
-        (&[kick(0), kick(1)], drain(1), ("drained", 1, 0)),
-        (&[kick(0), drain(0)], drain(1), ("drained", 1, 1)),
-        (&[kick(0), kick(1), drain(0), drain(1)], publish(1), ("published", 1, 0)),
-        (&[kick(0), kick(1), drain(0), publish(0)], publish(1), ("published", 1, 1)),
-    ];
-    for &(before, step, (what, item, turn)) in cases {
+    let looked_at = |before: &[Step], step: Step| {
         let mut checks = Checks::new(summing_at(3, 1));
-        assert!(before.iter().all(|step| checks.step(step).is_ok()));
-        assert_eq!(checks.step(&step), Err(Violation::OutOfTurn { what, item, turn }), "{before:?}, then {step:?}");
-    }
+        assert!(before.iter().all(|step| checks.step(step).is_ok()), "{before:?}");
+        checks.step(&step)
+    };
+    let out_of_turn = |what, item, turn| Err(Violation::OutOfTurn { what, item, turn });
+    assert_eq!(looked_at(&[kick(0)], kick(2)), out_of_turn("kicked", 2, 1));
+    let both_kicked = [kick(0), kick(1)];
+    assert_eq!(looked_at(&both_kicked, drain(1)), out_of_turn("drained", 1, 0));
+    assert_eq!(looked_at(&both_kicked, publish(0)), out_of_turn("published", 0, 0), "it was never drained");
+    let both_drained = [kick(0), kick(1), drain(0), drain(1)];
+    assert_eq!(looked_at(&both_drained, drain(2)), out_of_turn("drained", 2, 2), "it was never kicked");
+    assert_eq!(looked_at(&both_drained, publish(1)), out_of_turn("published", 1, 0));
 }
 
 #[test]
