@@ -41,7 +41,7 @@ pub(super) fn run(args: &PullArgs, machine: &MachineArgs) -> Ended {
     }
     output::line(format_args!(
         "{name}: {}, {} are in the store, {} were fetched",
-        output::counted(pulled.fragments as u64, "fragment"),
+        output::counted(pulled.fragments, "fragment"),
         Bytes(pulled.bytes),
         Bytes(pulled.fetched)
     ))
