@@ -6,8 +6,8 @@ use crate::rows::Row;
 pub(crate) fn of(row: &Row, side: &str) -> &'static str {
     match (side, row.codec.as_str()) {
         ("tensorstore", "none") => {
-            "it is handed whole shards that stay where they are while it writes; we copy each step as it comes, so that \
-             whoever appends has its memory back at once, and where nothing is packed that copy shows"
+            "such rows take hundredths of a second, and what the disk does meanwhile decides single rounds; with \
+             `--rounds 5` none of those that were measured was below 1"
         }
         _ => "nobody has looked into this one yet",
     }
