@@ -27,16 +27,16 @@ pub(crate) fn line(text: impl Display) -> Ended {
     writeln!(anstream::stdout(), "{text}").map_err(Stop::from)
 }
 
-/// So many of a thing, in words: `1 task`, `3 tasks`, `2 misses`, `3 members of the book`.
+/// So many of a thing, in words: `1 task`, `3 cached hits`, `2 misses`, `3 members of the book`.
 pub(crate) fn counted(count: impl Into<u64>, name: &str) -> String {
     let count = count.into();
-    let (first, rest) = name.split_at(name.find(' ').unwrap_or(name.len()));
+    let (thing, rest) = name.split_at(name.find(" of ").unwrap_or(name.len()));
     let plural = match count {
         1 => "",
-        _ if first.ends_with("ss") || first.ends_with("ch") => "es",
+        _ if thing.ends_with("ss") || thing.ends_with("ch") => "es",
         _ => "s",
     };
-    format!("{count} {first}{plural}{rest}")
+    format!("{count} {thing}{plural}{rest}")
 }
 
 /// Prints text on stderr and ends the line. Nobody's work ends because nobody can be told of it.
@@ -161,6 +161,14 @@ pub(crate) fn count(units: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn things_are_counted_in_words() {
+        let names = ["task", "cached hit", "miss", "batch", "member of the book"];
+        let counted = |count: u64| names.map(|name| counted(count, name));
+        assert_eq!(counted(1), ["1 task", "1 cached hit", "1 miss", "1 batch", "1 member of the book"]);
+        assert_eq!(counted(2), ["2 tasks", "2 cached hits", "2 misses", "2 batches", "2 members of the book"]);
+    }
 
     #[test]
     fn control_characters_are_written_out() {
