@@ -15,8 +15,8 @@ fn request(kind: &str) -> (LeaseRequest, Duration, bool) {
     let (kind, priority, rungs, work, obeys): (_, _, &[u64], _, _) = match kind {
         "llm" => (Kind::Llm, Urgency::High, &[6_000, 4_000, 3_000], 2_500, true),
         "image" => (Kind::Image, Urgency::Normal, &[5_000, 3_000], 1_200, true),
-        // Long enough that it may be asked: nobody is within the first ten seconds.
-        "training" => (Kind::Batch, Urgency::Low, &[4_000, 2_000, 1_000], 20_000, true),
+        // Long enough to rise and then to be asked: nobody is within ten seconds of either.
+        "training" => (Kind::Batch, Urgency::Low, &[4_000, 2_000, 1_000], 45_000, true),
         "rude" => (Kind::Other, Urgency::Background, &[3_000], 30_000, false),
         _ => (Kind::Batch, Urgency::Low, &[3_500, 2_000, 1_000], 1_800, true),
     };
